@@ -1,0 +1,55 @@
+# What one types in this project; `make` alone lists it. Works with GNU make 3.81 and newer.
+#
+#   make PYTHON=python3.12 setup     takes that Python, and no other
+#   make LOCK_FLAGS=--upgrade lock   moves every pin to its newest release
+
+PYTHON ?= python3
+UV ?= uv
+LOCK_FLAGS ?=
+BIN := .venv/bin
+SETUP = $(PYTHON) scripts/setup_env.py $(if $(findstring file,$(origin PYTHON)),,--this-python)
+LOCK = $(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+	--generate-hashes --no-emit-index-url --no-annotate \
+	--custom-compile-command "make lock" $(LOCK_FLAGS)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup dev demo demo-stop test check golden bench lock clean
+
+help: ## List these targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' Makefile | \
+		awk -F'#' '{ printf "%-16s %s\n", $$1, $$2 }'
+
+setup: ## Make .venv with the locked packages and the bringup command
+	@$(SETUP)
+
+dev: ## The same, with what tests and checks need
+	@$(SETUP) --dev
+
+demo: setup ## Bring up a small real server on this machine, without a key
+	@$(BIN)/bringup demo --brain playbook --mode auto
+
+demo-stop: setup ## Stop what the demo left running
+	@$(BIN)/bringup demo --stop
+
+test: dev ## Run the tests
+	$(BIN)/python -m pytest
+
+check: dev ## Lint, formatting and types
+	$(BIN)/python -m ruff check
+	$(BIN)/python -m ruff format --check
+	$(BIN)/python -m mypy
+
+golden: dev ## Rewrite the recorded files that tests compare with; review the diff
+	$(BIN)/python -m pytest -m golden --update
+
+bench: dev ## Measure this project's own speed
+	$(BIN)/python -m tests.bench
+
+lock: ## Renew requirements/*.txt from pyproject.toml (needs uv)
+	$(LOCK) --group install --output-file requirements/runtime.txt
+	$(LOCK) --group install --group dev --constraint requirements/runtime.txt \
+		--output-file requirements/dev.txt
+
+clean: ## Remove .venv, caches and builds
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache
+	find agent tools tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""What to do next, whether it may be done, and whether it worked."""

@@ -1,0 +1,1 @@
+"""Where decisions come from: the embedded playbook, a recorded run."""

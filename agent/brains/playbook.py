@@ -1,0 +1,115 @@
+"""The embedded brain: means-ends planning over what checks and tools declare; no list of steps.
+
+It takes the first unmet check, the cheapest deciding look and the least risky fix of the best hypothesis, and
+ends honestly where nothing is left. It knows no model, package or image: that is data.
+"""
+
+from __future__ import annotations
+
+from agent.brains.base import Reply, Request
+from agent.control import Applied, ClaimReady, GiveUp, RecordDiagnosis
+from agent.fold import View
+from agent.frontier import Frontier, redo_for
+from agent.kinds.base import Hypothesis
+from agent.launch import server_argv, unknown_options
+from agent.site import Site, site_of
+from agent.values import Purpose, ToolCall
+from tools.server import ServerOptions, StartServer
+
+
+class Playbook:
+    """Decides from playbooks and facts alone."""
+
+    name = "playbook"
+
+    def reply(self, request: Request) -> Reply:
+        """Turn where the run stands into the next calls."""
+        now = request.frontier
+        if now.kind == "done":
+            text = "All checks hold; asking for the verdict."
+            return Reply(text, (ToolCall(tool=ClaimReady().name, args={"text": text}),))
+        if now.kind == "look" and now.call is not None:
+            return Reply(_looking(now), (now.call.model_copy(update={"why": _looking(now)}),))
+        if now.kind == "advance":
+            return _advance(request.view, now)
+        return _treat(request.view, now)
+
+
+def _looking(now: Frontier) -> str:
+    if now.hypotheses:
+        best = now.hypotheses[0]
+        return f"Perhaps {best.cause}. A look tells."
+    return f"Not known yet: {now.check.replace('_', ' ')}."
+
+
+def _advance(view: View, now: Frontier) -> Reply:
+    site = site_of(view)
+    call = _start(view, site).model_copy(
+        update={"purpose": Purpose(kind="advance", ref=now.check, postcondition=now.check)}
+    )
+    if any((no.tool, no.args) == (call.tool, call.args) for no in view.refused):
+        args = {"cause": "starting the server was refused", "advice": "Run again and allow it."}
+        return Reply("Starting it was refused.", (ToolCall(tool=GiveUp().name, args=args),))
+    text = f"What it needs is there. Starting the server on port {site.port}."
+    return Reply(text, (call.model_copy(update={"why": text}),))
+
+
+def _start(view: View, site: Site) -> ToolCall:
+    seen, _ = view.facts.latest(ServerOptions, fresh=False)
+    return ToolCall(
+        tool=StartServer().name,
+        args={
+            "argv": list(server_argv(site, seen)),
+            "env": dict(site.engine.env),
+            "cwd": None,
+            "host": site.goal.host,
+            "port": site.port,
+            "name": site.candidate.engine,
+        },
+        target=site.target,
+    )
+
+
+def _treat(view: View, now: Frontier) -> Reply:
+    best = now.hypotheses[0]
+    if best.fix is None:
+        return _give_up(view, now, best)
+    ref = f"d{len(view.diagnoses) + 1}"
+    purpose = Purpose(kind="fix", ref=ref)
+    steps = [
+        call.model_copy(update={"purpose": purpose, "why": call.why or best.fix.text})
+        for call in best.fix.calls
+    ]
+    redo = redo_for(now.check)
+    if redo and redo not in {call.tool for call in steps}:
+        start = _start(view, site_of(view))
+        steps.append(start.model_copy(update={"purpose": purpose, "why": "start it again"}))
+    said = ToolCall(
+        tool=RecordDiagnosis().name,
+        args={
+            "kind": best.kind,
+            "cause": best.cause,
+            "evidence": list(best.evidence),
+            "check": now.check,
+            "plan": best.fix.text,
+        },
+    )
+    done = ToolCall(tool=Applied().name, args={"diagnosis": ref})
+    return Reply(f"{_sentence(best.cause)} {_sentence(best.fix.text)}", (said, *steps, done))
+
+
+def _give_up(view: View, now: Frontier, best: Hypothesis) -> Reply:
+    args = {"cause": best.cause, "evidence": list(best.evidence), "advice": best.advice}
+    text = f"{_sentence(best.cause)} Nothing here may mend that."
+    return Reply(text, (ToolCall(tool=GiveUp().name, args=args),))
+
+
+def _sentence(text: str) -> str:
+    clean = text.strip().rstrip(".")
+    return clean[:1].upper() + clean[1:] + "."
+
+
+def options_left_out(view: View) -> list[str]:
+    """Return what the goal asks of the server and the installed release does not know."""
+    seen, _ = view.facts.latest(ServerOptions, fresh=False)
+    return unknown_options(site_of(view), seen) if seen else []

@@ -1,0 +1,96 @@
+"""What the run verbs share: options, faces, and driving a session to its exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from agent.engine import Answer, drive
+from agent.events import ApprovalAsked
+from agent.report import EXIT_CODES
+from agent.run import Run
+from agent.session import Session
+from agent.values import Outcome
+
+Json = Annotated[bool, typer.Option("--json", help="Events as JSON Lines on standard output.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Answer asks up to CHANGE with yes.")]
+Mode = Annotated[
+    str | None, typer.Option(help="read-only, supervised (default) or auto.", show_default=False)
+]
+OnAsk = Annotated[
+    str | None,
+    typer.Option(help="Without a terminal: park (default) or deny.", show_default=False),
+]
+BrainName = Annotated[
+    str | None, typer.Option("--brain", help="Who decides (default: playbook).", show_default=False)
+]
+
+
+def interactive() -> bool:
+    """Whether a person can be asked here."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def finish(session: Session, *, as_json: bool) -> int:
+    """Drive a session with a face, close it, and return the exit code."""
+    try:
+        with faces(session, as_json=as_json) as answer:
+            outcome = drive(session.run, answer, session.checkpoint)
+    finally:
+        session.close()
+    return EXIT_CODES[outcome]
+
+
+@contextmanager
+def faces(session: Session, *, as_json: bool) -> Iterator[Answer]:
+    """Show a run as it goes, on what is there: a terminal, a pipe, or JSON Lines."""
+    from rich.console import Console
+
+    from agent.console import LiveFace, PlainFace
+    from agent.json_face import JsonFace
+    from agent.prompts_face import TerminalAsker
+
+    run_id = session.folder.id
+    footer = [f"bringup show {run_id}", str(session.folder.transcript)]
+    if as_json:
+        session.transcript.subscribe(JsonFace(sys.stdout).on_event)
+        yield _park
+        return
+    if not sys.stderr.isatty():
+        with PlainFace(sys.stderr, footer=footer) as plain:
+            _join(session, plain)
+            yield _park
+        return
+    console = Console(stderr=True)
+    asker = TerminalAsker(console)
+    with LiveFace(console, footer=footer) as live:
+        _join(session, live)
+
+        def answer(asked: list[ApprovalAsked]) -> Mapping[str, Any] | None:
+            if not interactive():
+                return None
+            with live.paused():
+                return asker.ask(asked)
+
+        yield answer
+
+
+def _join(session: Session, face: Any) -> None:
+    for event in session.transcript.events:
+        face.on_event(event)
+    session.transcript.subscribe(face.on_event)
+    session.run.watchers.append(face.on_live)
+
+
+def _park(asked: list[ApprovalAsked]) -> None:
+    return None
+
+
+def outcome_code(run: Run) -> int:
+    """Return the exit code of a run that is over or parked."""
+    ended = run.view.ended
+    return EXIT_CODES[ended.outcome] if ended else EXIT_CODES[Outcome.PARKED]

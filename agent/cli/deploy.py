@@ -1,0 +1,64 @@
+"""Bring a goal's server up, and prove it.
+
+The goal is a YAML file; see docs/goal.md. Example:
+
+    bringup deploy goal.yaml --mode supervised
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agent import approval, goal, runs, session, settings
+from agent.cli import common
+
+
+def run(
+    goal_file: Annotated[Path, typer.Argument(metavar="GOAL", help="The goal file.")],
+    brain: common.BrainName = None,
+    mode: common.Mode = None,
+    yes: common.Yes = False,
+    on_ask: common.OnAsk = None,
+    json: common.Json = False,
+) -> None:
+    """Read the goal, begin a run, drive it."""
+    chosen = settings.load(brain=brain, mode=mode, on_ask=on_ask)
+    wanted = goal.load_goal(goal_file)
+    raise typer.Exit(start(wanted, chosen, yes=yes, as_json=json))
+
+
+Began = Callable[[str], None]
+"""Told the run's id once the run has begun."""
+
+
+def start(
+    wanted: goal.Goal,
+    chosen: settings.Settings,
+    *,
+    yes: bool,
+    as_json: bool,
+    began: Began | None = None,
+) -> int:
+    """Begin a run of a goal, drive it, and return the exit code."""
+    policy = approval.policy_for(
+        wanted,
+        chosen.mode,
+        yes=yes,
+        on_ask=chosen.on_ask,
+        torch_index=chosen.torch_index,
+    )
+    begun = session.begin(
+        wanted,
+        policy,
+        runs.new_run(runs.runs_dir(chosen)),
+        brain=session.brain_named(chosen.brain),
+        interactive=common.interactive() and not as_json,
+        environ=settings.environment(),
+    )
+    if began is not None:
+        began(begun.folder.id)
+    return common.finish(begun, as_json=as_json)

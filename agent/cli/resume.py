@@ -1,0 +1,39 @@
+"""Go on with a run that was parked, or that broke off.
+
+What has a result is not done again; what is asked is asked again. Example:
+
+    bringup resume last
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from agent import runs, session, settings
+from agent.cli import common
+
+
+def run(
+    name: Annotated[str, typer.Argument(metavar="RUN", help="A run, or `last`.")] = runs.LAST,
+    json: common.Json = False,
+) -> None:
+    """Take the run up and drive it on."""
+    taken = take_up(name)
+    raise typer.Exit(common.finish(taken, as_json=json))
+
+
+def take_up(name: str) -> session.Session:
+    """Open a run again that has not ended.
+
+    Raises:
+        RunError: there is no such run, or it has ended.
+    """
+    folder = runs.find_run(runs.runs_dir(settings.load()), name)
+    taken = session.take_up(folder, environ=settings.environment())
+    ended = taken.run.view.ended
+    if ended is not None:
+        taken.close()
+        raise runs.RunError(f"{folder.id}: the run has ended ({ended.outcome}); start a new one")
+    return taken

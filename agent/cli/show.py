@@ -1,0 +1,50 @@
+"""Show a run or a transcript as a timeline.
+
+Example:
+
+    bringup show last
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agent import runs, settings
+from agent.transcript import read
+
+
+def run(
+    what: Annotated[str, typer.Argument(metavar="RUN|FILE", help="A run, `last`, or a file.")],
+    json: Annotated[bool, typer.Option("--json", help="The events as one JSON document.")] = False,
+) -> None:
+    """Read the transcript and render it."""
+    path = transcript_of(what)
+    loaded = read(path)
+    if json:
+        events = ",".join(event.model_dump_json() for event in loaded.events)
+        sys.stdout.write(f'{{"path": "{path}", "events": [{events}]}}\n')
+        return
+    from rich.console import Console
+
+    from agent.timeline import render
+
+    console = Console()
+    console.print(render(loaded.events))
+    for problem in loaded.problems:
+        console.print(f"note: {problem}", markup=False)
+
+
+def transcript_of(what: str) -> Path:
+    """Return the transcript that a run's name or a file's path means.
+
+    Raises:
+        RunError: it is neither.
+    """
+    path = Path(what)
+    if path.is_file():
+        return path
+    return runs.find_run(runs.runs_dir(settings.load()), what).transcript

@@ -1,0 +1,105 @@
+"""The control tools: what a brain can say besides using tools on a target.
+
+They are declared like tools, so that a model sees one list; ``act.py`` carries them out and no command is
+ever sent for them.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from tools.base import Args, Observation, Tool
+
+
+class Said(Observation):
+    """What became of it."""
+
+    text: str = ""
+    port: int = 0
+    """use_port: the port from now on."""
+    answer: str = ""
+    """ask: what the person chose."""
+    ref: str = ""
+    """Id of what was recorded: a diagnosis or a fix."""
+    verdict: str = ""
+    """applied: what the fix's check said."""
+
+    def headline(self) -> str:
+        """Return the text alone: it says all."""
+        return self.text
+
+
+class DiagnosisArgs(Args):
+    """A cause and what supports it."""
+
+    kind: str = Field(description="One of the known kinds, or `unknown`.")
+    cause: str = Field(description="The cause in one sentence.")
+    evidence: tuple[str, ...] = Field(description="Ids of the events that show it, such as e12.")
+    check: str = Field(description="The failing check that a fix of this cause would make pass.")
+    plan: str = Field(default="", description="The fix in words.")
+
+
+class RecordDiagnosis(Tool[DiagnosisArgs, Said]):
+    """Record a cause with its evidence; a fix needs one. Answers with the diagnosis id."""
+
+
+class AppliedArgs(Args):
+    """Which fix is complete."""
+
+    diagnosis: str = Field(description="Id of the diagnosis, such as d1.")
+
+
+class Applied(Tool[AppliedArgs, Said]):
+    """Say that all calls of a fix are done: its check is run now and the fix is judged by it."""
+
+
+class ClaimArgs(Args):
+    """What is claimed."""
+
+    text: str = Field(default="", description="Why the goal is reached, citing event ids.")
+
+
+class ClaimReady(Tool[ClaimArgs, Said]):
+    """Say that the goal is reached; the goal's checks are then run by code and decide."""
+
+
+class AskArgs(Args):
+    """One question."""
+
+    question: str
+    choices: tuple[str, ...] = Field(default=("yes", "no"), min_length=2)
+
+
+class Ask(Tool[AskArgs, Said]):
+    """Ask the person one question with choices."""
+
+    always_asks = True
+
+
+class UsePortArgs(Args):
+    """Which port to use from now on."""
+
+    port: int = Field(ge=1, le=65535)
+
+
+class UsePort(Tool[UsePortArgs, Said]):
+    """Use another port than the goal's; allowed for ports that the goal allows, else asked."""
+
+
+class GiveUpArgs(Args):
+    """Why the goal cannot be reached from here."""
+
+    cause: str = Field(description="What is in the way, with event ids.")
+    evidence: tuple[str, ...] = ()
+    advice: str = Field(default="", description="What the person can do about it.")
+
+
+class GiveUp(Tool[GiveUpArgs, Said]):
+    """End the run honestly: name the cause and what a person can do."""
+
+
+CONTROLS: dict[str, Tool[Args, Said]] = {
+    tool.name: tool  # type: ignore[misc]
+    for tool in (RecordDiagnosis(), Applied(), ClaimReady(), Ask(), UsePort(), GiveUp())
+}
+"""All control tools by name."""

@@ -1,0 +1,202 @@
+"""Prepares the demo's folder: a small true checkpoint, and an environment that cannot read it.
+
+The environment is what many people have: a real torch and a real ``transformers`` of the last 4.x release. It is
+made with the same connector that a run uses, so nothing here starts a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from agent.demo.checkpoint import write_checkpoint
+from agent.goal import Goal, parse_goal
+from tools.command import Command, Result
+from tools.connectors.local import Local
+
+TORCH = "torch==2.13.0"
+BROKEN = "transformers[serving]==4.57.6"
+"""The last release before 5.0: real, wide-spread, and without the model."""
+ASK_ABOVE_MB = 500.0
+INSTALL_S = 3600.0
+
+Say = Callable[[str], None]
+"""Shows a line of progress."""
+Agree = Callable[[str], bool]
+"""Asks whether something large may be downloaded."""
+
+
+class DemoError(Exception):
+    """The demo cannot be set up here; the message says what, where and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The demo's folder; the shipped policy allows changes in it and nowhere else."""
+
+    folder: Path
+
+    @property
+    def model(self) -> Path:
+        """The checkpoint."""
+        return self.folder / "model"
+
+    @property
+    def venv(self) -> Path:
+        """The target environment."""
+        return self.folder / "env"
+
+    @property
+    def python(self) -> str:
+        """The target environment's interpreter."""
+        return str(self.venv / "bin" / "python")
+
+    @property
+    def last_run(self) -> Path:
+        """Names the run whose server may still be up."""
+        return self.folder / "last-run"
+
+
+def goal_of(place: Place, port: int) -> Goal:
+    """Return the demo's goal: a running server on this machine, the model on the CPU."""
+    return parse_goal(
+        {
+            "kind": "serve",
+            "model": str(place.model),
+            "hosts": [{"name": "local", "address": "local", "python": sys.executable}],
+            "candidates": [
+                {"venv": str(place.venv), "engine": "transformers", "requirements": [TORCH]}
+            ],
+            "port": port,
+            "options": {"device": "cpu"},
+            "allow": {"paths": [str(place.folder)], "ports": [f"{port}-{port + 9}"]},
+            "limits": {"steps": 40, "minutes": 30},
+            "on_interrupt": "stop",
+        },
+        base=place.folder,
+        where="demo",
+    )
+
+
+def prepare(place: Place, torch_index: str, say: Say, agree: Agree) -> None:
+    """Make or mend the folder, so that the run begins with the same broken environment each time.
+
+    Raises:
+        DemoError: it cannot be made.
+    """
+    try:
+        place.folder.mkdir(parents=True, exist_ok=True)
+        write_checkpoint(place.model)
+    except OSError as error:
+        raise DemoError(
+            f"{place.folder}: cannot write the demo's folder: {error.strerror}; "
+            "make it writable, or name another with --folder"
+        ) from error
+    say(f"wrote a small Qwen3.5 checkpoint (random weights): {place.model}")
+    if not _works(place):
+        _make_environment(place, say)
+    _install_torch(place, torch_index, say, agree)
+    _pip(place, say, f"installing {BROKEN}", "install", BROKEN)
+
+
+def _works(place: Place) -> bool:
+    probe = Command.of(place.python, "-m", "pip", "--version", timeout_s=60)
+    return place.venv.is_dir() and Local().run(probe).ok
+
+
+def _make_environment(place: Place, say: Say) -> None:
+    if place.venv.exists():
+        shutil.rmtree(place.venv)
+    say(f"making the target environment: {place.venv}")
+    command = Command.of(
+        sys.executable, "-m", "virtualenv", "--quiet", str(place.venv), timeout_s=300
+    )
+    _need(Local().run(command), "the target environment could not be made")
+
+
+def _install_torch(place: Place, torch_index: str, say: Say, agree: Agree) -> None:
+    """Take a CPU build: what is there, else what pip would take, else the index of CPU builds."""
+    seen = Local().run(
+        Command.of(place.python, "-c", "import torch; print(torch.__version__)", timeout_s=120)
+    )
+    if seen.ok and seen.stdout.startswith(TORCH.partition("==")[2]):
+        say(f"torch {seen.stdout.strip()} is there already")
+        return
+    extra: tuple[str, ...] = ()
+    url, builds = _would_install(place, extra)
+    if builds:
+        extra = ("--extra-index-url", torch_index)
+        say(f"pip would take a build for accelerators; asking {torch_index} for a CPU build")
+        url, builds = _would_install(place, extra)
+    if builds:
+        raise DemoError(
+            f"only a build of {TORCH} for accelerators (gigabytes) can be had here; set "
+            "BRINGUP_TORCH_INDEX to an index that has CPU builds"
+        )
+    size = _size_mb(url)
+    shown = f"{size:,.0f} MB" if size else "size not told by the index"
+    name = unquote(urlsplit(url).path.rpartition("/")[2])
+    if size > ASK_ABOVE_MB and not agree(f"{name} is {shown}. Download it?"):
+        raise DemoError(f"without {TORCH} there is no demo; nothing was installed")
+    _pip(place, say, f"installing {name} ({shown})", "install", *extra, TORCH)
+
+
+def _would_install(place: Place, extra: tuple[str, ...]) -> tuple[str, bool]:
+    """Return the address of the torch that pip would take, and whether it brings accelerators."""
+    words = ["install", "--dry-run", "--quiet", "--report", "-", *extra, TORCH]
+    command = Command.of(
+        place.python, "-m", "pip", "--disable-pip-version-check", *words, timeout_s=300
+    )
+    result = Local().run(command)
+    _need(result, f"pip cannot find {TORCH}")
+    items = json.loads(result.stdout[result.stdout.index("{") :])["install"]
+    found = {item["metadata"]["name"].lower(): item["download_info"]["url"] for item in items}
+    accelerators = any(name.startswith(("nvidia-", "cuda-")) for name in found)
+    return found.get("torch", ""), accelerators
+
+
+def _size_mb(url: str) -> float:
+    """Return a file's size in MB, 0 where it cannot be told."""
+    parts = urlsplit(url)
+    try:
+        if parts.scheme == "file":
+            return Path(unquote(parts.path)).stat().st_size / 1e6
+        request = urllib.request.Request(url, method="HEAD")  # noqa: S310  (pip's own answer)
+        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+            return int(answer.headers.get("Content-Length") or 0) / 1e6
+    except (OSError, ValueError):
+        return 0.0
+
+
+def _pip(place: Place, say: Say, what: str, *words: str) -> None:
+    began = time.monotonic()
+    say(what)
+
+    def on_output(stream: str, text: str) -> None:
+        for line in text.splitlines():
+            if line.startswith(("Downloading", "Installing", "Using cached")):
+                say(f"  {line.strip()[:100]}")
+
+    command = Command.of(
+        place.python,
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "--no-input",
+        *words,
+        timeout_s=INSTALL_S,
+    )
+    _need(Local().run(command, on_output), f"{what} failed")
+    say(f"  done in {time.monotonic() - began:.0f} s")
+
+
+def _need(result: Result, problem: str) -> None:
+    if not result.ok:
+        raise DemoError(f"{problem} ({result.how}):\n{result.tail}")

@@ -1,0 +1,202 @@
+"""The only road from a call to an observation: validate, send, sample, read, record.
+
+Every call gets exactly one result. What was sent is on record, synced, before it is sent; what came back is
+recorded as it came, so a replay can read it again with today's parsers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from agent.control import CONTROLS
+from agent.events import CallEnded, CallQueued, CallSampled, CallStarted, ErrorMet
+from agent.run import Run
+from agent.values import CallStatus, ToolCall
+from tools import registry
+from tools.base import Args, Risk, Subject, Tool, Watch
+from tools.command import Command, Ending, Result
+from tools.errors import ConnectionFailed, ToolFailed, UnknownTool
+
+SLOWER = 1.25
+"""Each wait between two samples is so many times the one before, up to ``SLOWEST_S``."""
+SLOWEST_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A call whose tool and arguments are known to be right."""
+
+    call: ToolCall
+    tool: Tool[Any, Any]
+    args: Args
+    risk: Risk
+    touches: tuple[Subject, ...]
+    command: Command | None
+
+
+class Invalid(Exception):
+    """There is no such tool, or its arguments are wrong; the message is for whoever asked."""
+
+
+def prepare(run: Run, call: ToolCall) -> Prepared:
+    """Check a call and build its command.
+
+    Raises:
+        Invalid: the tool or its arguments are wrong, or the target is not part of the goal.
+    """
+    try:
+        tool: Any = CONTROLS.get(call.tool) or registry.find(call.tool)
+    except UnknownTool as error:
+        raise Invalid(str(error)) from error
+    try:
+        args = tool.args_type.model_validate(call.args)
+    except ValidationError as error:
+        lines = [f"{'.'.join(map(str, e['loc'])) or 'args'}: {e['msg']}" for e in error.errors()]
+        raise Invalid(f"{call.tool}: {'; '.join(lines)}") from error
+    if call.tool not in CONTROLS and call.target not in run.connectors:
+        known = ", ".join(sorted(run.connectors))
+        raise Invalid(f"there is no target {call.target}; known: {known}")
+    full = call.model_copy(update={"args": args.model_dump(mode="json")})
+    command = None if call.tool in CONTROLS else tool.command(args, run.context(call.id))
+    return Prepared(full, tool, args, tool.risk_of(args), tool.subjects(args), command)
+
+
+def queue(run: Run, ready: Prepared, origin: str) -> None:
+    """Record that a call is taken up, once."""
+    record = run.view.calls.get(ready.call.id)
+    if record is not None and record.queued >= 0:
+        return
+    text = ready.command.text if ready.command else ready.call.tool
+    event = CallQueued.model_validate(
+        {
+            "call": ready.call,
+            "origin": origin,
+            "risk": ready.risk,
+            "touches": ready.touches,
+            "command": text,
+        }
+    )
+    run.record(event)
+
+
+def look(run: Run, call: ToolCall, origin: str) -> CallEnded:
+    """Run a READ of the code's own (survey, verify, a fix's check), which needs no gate."""
+    ready = prepare(run, call)
+    queue(run, ready, origin)
+    return execute(run, ready)
+
+
+def end(
+    run: Run,
+    call: ToolCall,
+    status: CallStatus,
+    message: str = "",
+    observation: dict[str, Any] | None = None,
+) -> CallEnded:
+    """Record the one result of a call that sent nothing."""
+    event = CallEnded(
+        call_id=call.id,
+        tool=call.tool,
+        status=status,
+        message=message,
+        observation=observation or {},
+    )
+    return _as_ended(run.record(event)[-1])
+
+
+def execute(run: Run, ready: Prepared) -> CallEnded:
+    """Send the command, sample it until it is decided, read and record the result.
+
+    Raises:
+        ConnectionFailed: the target cannot be reached; the call is on record as unknown.
+    """
+    if ready.command is None:
+        raise ValueError(f"{ready.call.tool} is a control tool and sends no command")
+    started = run.record(CallStarted(call_id=ready.call.id, argv=ready.command.argv))[-1]
+    try:
+        return _sample(run, ready, ready.command, started.t)
+    except ConnectionFailed as error:
+        ended = CallEnded(
+            call_id=ready.call.id,
+            tool=ready.call.tool,
+            status=CallStatus.UNKNOWN,
+            message=str(error),
+        )
+        run.record(ended, ErrorMet(text=str(error), where=ready.call.target))
+        raise
+
+
+def _sample(run: Run, ready: Prepared, command: Command, began: float) -> CallEnded:
+    call, tool = ready.call, ready.tool
+    connector = run.connectors[call.target]
+    results: list[Result] = []
+    wait = tool.interval_s if isinstance(tool, Watch) else 0.0
+
+    def on_output(stream: str, text: str) -> None:
+        run.tell(call.id, "output", text)
+
+    while True:
+        result = connector.run(command, on_output)
+        results.append(result)
+        if result.ending is Ending.LOST:
+            raise ConnectionFailed(call.target, result.stderr or "the connection broke")
+        sample = CallSampled(call_id=call.id, n=len(results), argv=command.argv, result=result)
+        ended = _read(run, ready, results)
+        if not isinstance(tool, Watch) or _decided(tool, ready, ended):
+            return _as_ended(_close(run, sample, ended, began))
+        written = run.record(sample)[-1]
+        run.tell(call.id, "progress", _progress(ended))
+        if written.t - began > tool.limit_s(ready.args):
+            return _as_ended(run.record(_timed(ended, written.t - began))[-1])
+        run.sleep(wait)
+        wait = min(wait * SLOWER, SLOWEST_S)
+
+
+def _read(run: Run, ready: Prepared, results: list[Result]) -> CallEnded:
+    """Turn raw results into the call's end; a tool that says no is a result, not an exception."""
+    call, tool, last = ready.call, ready.tool, results[-1]
+    context = run.context(call.id)
+    try:
+        if isinstance(tool, Watch):
+            seen = tool.parse_all(ready.args, context, results)
+        else:
+            seen = tool.parse(ready.args, context, last)
+    except ToolFailed as error:
+        timed_out = last.ending is Ending.TIMED_OUT
+        status = CallStatus.TIMED_OUT if timed_out else CallStatus.FAILED
+        return CallEnded(call_id=call.id, tool=call.tool, status=status, message=str(error))
+    return CallEnded(
+        call_id=call.id,
+        tool=call.tool,
+        status=CallStatus.OK,
+        observation=seen.model_dump(mode="json"),
+        message=seen.headline(),
+    )
+
+
+def _decided(tool: Watch[Any, Any], ready: Prepared, ended: CallEnded) -> bool:
+    if ended.status is not CallStatus.OK:
+        return True
+    return tool.finished(ready.args, tool.observation_type.model_validate(ended.observation))
+
+
+def _close(run: Run, sample: CallSampled, ended: CallEnded, began: float) -> Any:
+    duration = sample.result.duration_s
+    return run.record(sample, ended.model_copy(update={"duration_s": round(duration, 3)}))[-1]
+
+
+def _timed(ended: CallEnded, seconds: float) -> CallEnded:
+    return ended.model_copy(update={"duration_s": round(seconds, 3)})
+
+
+def _progress(ended: CallEnded) -> str:
+    return str(ended.observation.get("progress") or ended.message)
+
+
+def _as_ended(event: Any) -> CallEnded:
+    if not isinstance(event, CallEnded):
+        raise TypeError(f"a {event.type} event stands where a call's end was written")
+    return event

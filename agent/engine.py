@@ -1,0 +1,139 @@
+"""Drives a run: through the graph, live; or through the same nodes in a plain loop, for a replay."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from agent.approve import heed
+from agent.dispatch import execute, prepare, queue
+from agent.events import ApprovalAsked, CallEnded
+from agent.phases import Phase, go, phase
+from agent.report import ended
+from agent.run import Run
+from agent.values import CallStatus, Outcome, Purpose, ToolCall
+from tools.errors import ConnectionFailed
+from tools.jobs import StopJob
+
+Answer = Callable[[list[ApprovalAsked]], Mapping[str, Any] | None]
+"""Asks a person; ``None`` where nobody can be asked: the run parks."""
+
+SPARE_STEPS = 50
+"""Supersteps beyond those that turns and their calls can use."""
+
+
+def drive(run: Run, answer: Answer, checkpoint: Path | None = None) -> Outcome:
+    """Run the graph to its end, to a question that nobody answers, or to an interrupt.
+
+    Args:
+        run: the run; its transcript may already hold events, which are not repeated.
+        answer: asked whenever approvals are open.
+        checkpoint: SQLite file for LangGraph's checkpoints; ``None`` for none.
+    """
+    try:
+        return _drive(run, answer, checkpoint)
+    except KeyboardInterrupt:
+        return interrupted(run)
+
+
+def _drive(run: Run, answer: Answer, checkpoint: Path | None) -> Outcome:
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.checkpoint.sqlite import SqliteSaver
+    from langgraph.types import Command
+
+    from agent.graph import build
+
+    if checkpoint is None:
+        saver: Any = InMemorySaver()
+    else:
+        saver = SqliteSaver(sqlite3.connect(checkpoint, check_same_thread=False))
+    try:
+        graph = build(run).compile(checkpointer=saver)
+        header = run.view.header
+        name = f"{header.run_id if header else 'run'}@{run.view.cursor}"
+        steps = 8 * run.view.need_goal().limits.steps + SPARE_STEPS
+        config: Any = {"configurable": {"thread_id": name}, "recursion_limit": steps}
+        given: Any = {"run_id": header.run_id if header else ""}
+        while True:
+            graph.invoke(given, config, durability="async")
+            if phase(run.view) is not Phase.APPROVE:
+                break
+            answers = answer(run.view.pending_approvals)
+            if answers is None:
+                return Outcome.PARKED
+            given = Command(resume=dict(answers))
+    finally:
+        if checkpoint is not None:
+            saver.conn.close()
+    return run.view.ended.outcome if run.view.ended else Outcome.NOT_REACHED
+
+
+def loop(run: Run, answer: Answer) -> Outcome:
+    """Drive the same nodes by the same rule without LangGraph: for replays, which take thousands of steps."""
+    while (now := phase(run.view)) is not Phase.END:
+        if now is Phase.APPROVE:
+            answers = answer(run.view.pending_approvals)
+            if answers is None:
+                return Outcome.PARKED
+            heed(run, dict(answers))
+        else:
+            go(run, now)
+    return run.view.ended.outcome if run.view.ended else Outcome.NOT_REACHED
+
+
+def interrupted(run: Run) -> Outcome:
+    """Close the books after Ctrl-C: the call under way is on record, and what runs is kept or stopped."""
+    view = run.view
+    for record in list(view.calls.values()):
+        if record.ended < 0 and (record.started >= 0 or record.call.id in view.queue):
+            started = record.started >= 0
+            status = CallStatus.UNKNOWN if started else CallStatus.CANCELLED
+            words = "interrupted; it was ended with its processes" if started else "interrupted"
+            run.record(
+                CallEnded(
+                    call_id=record.call.id, tool=record.call.tool, status=status, message=words
+                )
+            )
+    if view.need_goal().on_interrupt == "stop":
+        stop_servers(run)
+    run.record(ended(view, Outcome.INTERRUPTED))
+    return Outcome.INTERRUPTED
+
+
+def stop_servers(run: Run) -> list[str]:
+    """Stop every server that this run started, and return those that would not end."""
+    view = run.view
+    header = view.header
+    run_id = header.run_id if header else ""
+    started = [
+        record
+        for record in view.calls.values()
+        if record.call.tool == "start_server" and record.started >= 0
+    ]
+    left: list[str] = []
+    for record in started:
+        job = str(record.observation.get("job") or f"{run_id}-{record.call.id}")
+        if record.observation.get("job") and job not in view.servers:
+            continue
+        if not _stop(run, record.call, job):
+            left.append(job)
+    return left
+
+
+def _stop(run: Run, started: ToolCall, job: str) -> bool:
+    call = ToolCall(
+        id=f"x{run.view.cursor}",
+        tool=StopJob().name,
+        args={"job": job},
+        target=started.target,
+        purpose=Purpose(kind="recover", ref=started.id),
+        why="the run stops what it started",
+    )
+    ready = prepare(run, call)
+    queue(run, ready, "brain")
+    try:
+        return execute(run, ready).status is CallStatus.OK
+    except ConnectionFailed:
+        return False

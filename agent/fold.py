@@ -1,0 +1,296 @@
+"""The state of a run as the fold of its transcript; nothing else remembers anything.
+
+``View.apply`` takes one event at a time, in constant time, so a run of any length costs the same a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent.control import CONTROLS
+from agent.events import (
+    AnyEvent,
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallEnded,
+    CallQueued,
+    CallStarted,
+    CheckRan,
+    Claimed,
+    DiagnosisRecorded,
+    ErrorMet,
+    FixClosed,
+    FixOpened,
+    HypothesisRanked,
+    LimitReached,
+    NoteAdded,
+    ReplyReceived,
+    RunEnded,
+    RunStarted,
+)
+from agent.facts import FactStore, Known
+from agent.goal import Goal
+from agent.values import CallStatus, ToolCall
+from tools import registry
+from tools.base import Risk, Subject
+
+
+@dataclass(slots=True)
+class CallRecord:
+    """All that is known of one call."""
+
+    call: ToolCall
+    turn: int
+    origin: str = "brain"
+    risk: Risk = Risk.READ
+    touches: tuple[Subject, ...] = ()
+    queued: int = -1
+    started: int = -1
+    ended: int = -1
+    status: CallStatus | None = None
+    message: str = ""
+    observation: dict[str, Any] = field(default_factory=dict)
+    approval: str = ""
+    """The answer to its approval: empty while there is none."""
+    asked: str = ""
+    """Id of its approval."""
+
+    @property
+    def had_effect(self) -> bool:
+        """Whether it is, or may be, a change that took place."""
+        return self.risk > Risk.READ and self.started >= 0
+
+
+@dataclass(slots=True)
+class FixRecord:
+    """A fix from its first call to its verdict."""
+
+    opened: FixOpened
+    calls: list[str] = field(default_factory=list)
+    closed: FixClosed | None = None
+
+
+class View:
+    """What a run is at this point."""
+
+    def __init__(self, events: Iterable[AnyEvent] = ()) -> None:
+        self.header: RunStarted | None = None
+        self.goal: Goal | None = None
+        self.facts = FactStore()
+        self.calls: dict[str, CallRecord] = {}
+        self.queue: list[str] = []
+        """Ids of the brain's calls without a result, in order."""
+        self.turn = 0
+        self.turns: dict[int, tuple[str, ...]] = {}
+        """Ids of each turn's calls."""
+        self.cursor = -1
+        self.t = 0.0
+        """Time of the last event, in seconds since the run began."""
+        self.last_text = ""
+        self.diagnoses: dict[str, DiagnosisRecorded] = {}
+        self.fixes: dict[str, FixRecord] = {}
+        self.approvals: dict[str, ApprovalAsked] = {}
+        self.answers: dict[str, ApprovalAnswered] = {}
+        self.notes: dict[str, NoteAdded] = {}
+        self.claim: Claimed | None = None
+        self.checks: dict[str, CheckRan] = {}
+        self.hypotheses: tuple[dict[str, Any], ...] = ()
+        self.verified: bool | None = None
+        """The verdict on the last claim: ``None`` until all checks have run."""
+        self.gave_up: CallRecord | None = None
+        self.limit: LimitReached | None = None
+        self.error: ErrorMet | None = None
+        self.ended: RunEnded | None = None
+        self.port: int | None = None
+        self.servers: dict[str, CallRecord] = {}
+        """Servers that this run started and did not stop, oldest first: job name to call."""
+        self.refused: list[ToolCall] = []
+        """Changes that a person or the policy refused."""
+        self.failed_changes: list[CallRecord] = []
+        for event in events:
+            self.apply(event)
+
+    def apply(self, event: AnyEvent) -> None:
+        """Fold one more event in."""
+        self.cursor, self.t = event.seq, event.t
+        handler = _HANDLERS.get(event.type)
+        if handler is not None:
+            handler(self, event)
+
+    def need_goal(self) -> Goal:
+        """Return the goal; a run without a header has none."""
+        if self.goal is None:
+            raise ValueError("the transcript has no run_started event")
+        return self.goal
+
+    @property
+    def pending_approvals(self) -> list[ApprovalAsked]:
+        """What was asked and not answered."""
+        return [item for key, item in self.approvals.items() if key not in self.answers]
+
+    @property
+    def open_fixes(self) -> list[FixRecord]:
+        """Fixes whose check has not run."""
+        return [fix for fix in self.fixes.values() if fix.closed is None]
+
+    @property
+    def server_job(self) -> str | None:
+        """The job of the server that was started last and not stopped."""
+        return next(reversed(self.servers), None)
+
+    def diagnosis_of(self, fix: FixRecord) -> DiagnosisRecorded:
+        """Return the diagnosis that a fix belongs to."""
+        return self.diagnoses[fix.opened.diagnosis_id]
+
+
+def _run_started(view: View, event: RunStarted) -> None:
+    view.header = event
+    view.goal = Goal.model_validate(event.goal)
+    view.port = view.goal.port
+
+
+def _reply(view: View, event: ReplyReceived) -> None:
+    view.turn = event.turn
+    view.turns[event.turn] = tuple(call.id for call in event.calls)
+    view.last_text = event.text
+    for call in event.calls:
+        view.calls[call.id] = CallRecord(call, event.turn)
+        view.queue.append(call.id)
+
+
+def _queued(view: View, event: CallQueued) -> None:
+    record = view.calls.setdefault(event.call.id, CallRecord(event.call, view.turn))
+    record.origin, record.risk, record.touches = event.origin, event.risk, event.touches
+    record.queued = event.seq
+
+
+def _started(view: View, event: CallStarted) -> None:
+    record = view.calls[event.call_id]
+    record.started = event.seq
+    if record.risk > Risk.READ:
+        view.facts.changed(record.call.target, record.touches, event.seq)
+    for fix in view.open_fixes:
+        if record.call.purpose.kind == "fix" and (
+            record.call.purpose.ref == fix.opened.diagnosis_id
+        ):
+            fix.calls.append(event.call_id)
+
+
+def _ended(view: View, event: CallEnded) -> None:
+    record = view.calls[event.call_id]
+    record.ended, record.status, record.message = event.seq, event.status, event.message
+    record.observation = event.observation
+    if event.call_id in view.queue:
+        view.queue.remove(event.call_id)
+    if record.had_effect:
+        view.facts.changed(record.call.target, record.touches, event.seq)
+    if record.had_effect and event.status is not CallStatus.OK:
+        view.failed_changes.append(record)
+    if event.status is CallStatus.OK:
+        _learn(view, record, event)
+    if event.status is CallStatus.REFUSED and record.risk > Risk.READ:
+        view.refused.append(record.call)
+    if record.call.tool == "give_up" and event.status is CallStatus.OK:
+        view.gave_up = record
+
+
+def _learn(view: View, record: CallRecord, event: CallEnded) -> None:
+    name = record.call.tool
+    if name in CONTROLS:
+        if name == "use_port":
+            view.port = int(event.observation["port"])
+        return
+    tool = registry.find(name)
+    observation = tool.observation_type.model_validate(event.observation)
+    view.facts.learn(
+        Known(
+            name,
+            record.call.target,
+            record.call.args,
+            observation,
+            record.touches,
+            event.id,
+            event.seq,
+        )
+    )
+    if name == "start_server":
+        view.servers[str(event.observation["job"])] = record
+    if name == "stop_job":
+        view.servers.pop(str(record.call.args.get("job")), None)
+    if record.risk > Risk.READ:
+        view.failed_changes = [
+            failed
+            for failed in view.failed_changes
+            if not set(failed.touches) & set(record.touches)
+        ]
+
+
+def _asked(view: View, event: ApprovalAsked) -> None:
+    view.approvals[event.approval_id] = event
+    view.calls[event.call_id].asked = event.approval_id
+
+
+def _answered(view: View, event: ApprovalAnswered) -> None:
+    view.answers[event.approval_id] = event
+    view.calls[view.approvals[event.approval_id].call_id].approval = event.answer
+
+
+def _diagnosis(view: View, event: DiagnosisRecorded) -> None:
+    view.diagnoses[event.diagnosis_id] = event
+
+
+def _fix_opened(view: View, event: FixOpened) -> None:
+    view.fixes[event.fix_id] = FixRecord(event)
+
+
+def _fix_closed(view: View, event: FixClosed) -> None:
+    view.fixes[event.fix_id].closed = event
+
+
+def _check(view: View, event: CheckRan) -> None:
+    view.checks[event.name] = event
+    wanted = view.need_goal().all_checks
+    if all(name in view.checks for name in wanted):
+        view.verified = all(view.checks[name].passed for name in wanted)
+
+
+def _claimed(view: View, event: Claimed) -> None:
+    view.claim, view.checks, view.verified = event, {}, None
+
+
+def _set(name: str) -> Callable[[View, Any], None]:
+    def handler(view: View, event: Any) -> None:
+        setattr(view, name, event)
+
+    return handler
+
+
+def _hypotheses(view: View, event: HypothesisRanked) -> None:
+    view.hypotheses = event.hypotheses
+
+
+def _note(view: View, event: NoteAdded) -> None:
+    view.notes[event.id] = event
+
+
+_HANDLERS: dict[str, Callable[[View, Any], None]] = {
+    "run_started": _run_started,
+    "reply": _reply,
+    "call_queued": _queued,
+    "call_started": _started,
+    "call_ended": _ended,
+    "approval_asked": _asked,
+    "approval_answered": _answered,
+    "diagnosis": _diagnosis,
+    "fix_opened": _fix_opened,
+    "fix_closed": _fix_closed,
+    "check": _check,
+    "claim": _claimed,
+    "note": _note,
+    "hypotheses": _hypotheses,
+    "limit": _set("limit"),
+    "error": _set("error"),
+    "run_ended": _set("ended"),
+}

@@ -1,0 +1,130 @@
+"""Whether a call may go ahead now, and why not. Pure: a call and the view in, a ruling out.
+
+The loop *diagnose, fix, verify* is enforced here and not by a prompt:
+
+- every call above READ names its purpose, and the purpose has to be true of the record;
+- a fix needs a recorded diagnosis whose evidence exists and is newer than the last change to its subject;
+- a change of another purpose waits while a fix of the same subject is open;
+- reads, ``recover`` and other subjects are never blocked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.checks import CHECKS
+from agent.fold import View
+from agent.values import CallStatus, Purpose, ToolCall
+from tools.base import Risk, Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """Go ahead, or not and why; the reason is for whoever asked for the call."""
+
+    go: bool
+    reason: str = ""
+
+
+GO = Ruling(True)
+
+
+def judge(view: View, call: ToolCall, risk: Risk, touches: tuple[Subject, ...]) -> Ruling:
+    """Rule on one call that is about to run."""
+    if risk <= Risk.READ:
+        return GO
+    purpose = call.purpose
+    rule = _PURPOSES.get(purpose.kind)
+    if rule is None:
+        return Ruling(
+            False,
+            f"{call.tool} changes something, so it needs a purpose: "
+            "fix (a diagnosis id), advance (an unmet check), recover (a call id) or requested",
+        )
+    ruling = rule(view, purpose, touches)
+    if not ruling.go or purpose.kind == "recover":
+        return ruling
+    return _no_open_fix(view, call, touches)
+
+
+def evidence_ruling(view: View, target: str, subject: Subject, evidence: tuple[str, ...]) -> Ruling:
+    """Rule on a diagnosis' evidence: it exists, and is newer than the last change to its subject."""
+    if not evidence:
+        return Ruling(False, "a diagnosis needs evidence: ids of events that show the cause")
+    ended = {f"e{record.ended}": record for record in view.calls.values() if record.ended >= 0}
+    for name in evidence:
+        if name not in ended:
+            return Ruling(False, f"{name} is not the result of a call; cite results such as e12")
+    newest = max(ended[name].ended for name in evidence)
+    changed = view.facts.last_change(target, subject)
+    if newest < changed:
+        return Ruling(
+            False,
+            f"the evidence is older than the last change to {subject} (e{changed}): look again",
+        )
+    about = [set(ended[name].touches) for name in evidence]
+    if not any(subject in subjects or not subjects for subjects in about):
+        return Ruling(False, f"none of {', '.join(evidence)} is about {subject}")
+    return GO
+
+
+def _fix(view: View, purpose: Purpose, touches: tuple[Subject, ...]) -> Ruling:
+    diagnosis = view.diagnoses.get(purpose.ref)
+    if diagnosis is None:
+        return Ruling(False, f"there is no diagnosis {purpose.ref or '(none named)'}; record one")
+    for fix in view.fixes.values():
+        if fix.opened.diagnosis_id == purpose.ref and fix.closed is not None:
+            return Ruling(False, f"the fix of {purpose.ref} was judged already; diagnose again")
+    return GO
+
+
+def _advance(view: View, purpose: Purpose, touches: tuple[Subject, ...]) -> Ruling:
+    if purpose.ref not in CHECKS:
+        return Ruling(False, f"advance names an unmet check; `{purpose.ref}` is not a check")
+    if purpose.postcondition not in CHECKS:
+        return Ruling(False, "advance names the check that is probed afterwards as postcondition")
+    return GO
+
+
+def _recover(view: View, purpose: Purpose, touches: tuple[Subject, ...]) -> Ruling:
+    record = view.calls.get(purpose.ref)
+    if record is None or not record.had_effect:
+        return Ruling(False, f"recover ends an effect of this run; {purpose.ref} has none")
+    return GO
+
+
+def _requested(view: View, purpose: Purpose, touches: tuple[Subject, ...]) -> Ruling:
+    answered = [
+        record
+        for record in view.calls.values()
+        if record.call.id == purpose.ref and record.status is CallStatus.OK and record.approval
+    ]
+    if purpose.ref in view.notes or answered:
+        return GO
+    return Ruling(False, f"requested names a message or answer of the person; not {purpose.ref}")
+
+
+def _no_open_fix(view: View, call: ToolCall, touches: tuple[Subject, ...]) -> Ruling:
+    for fix in view.open_fixes:
+        same = call.purpose.kind == "fix" and call.purpose.ref == fix.opened.diagnosis_id
+        if same or fix.opened.target != call.target:
+            continue
+        shared = set(touches) & _subjects_of(view, fix.calls, fix.opened.subject)
+        if shared:
+            names = ", ".join(sorted(str(item) for item in shared))
+            return Ruling(
+                False,
+                f"fix {fix.opened.fix_id} of {fix.opened.diagnosis_id} is open on {names}: "
+                "say `applied` first, so that its check runs",
+            )
+    return GO
+
+
+def _subjects_of(view: View, calls: list[str], subject: Subject) -> set[Subject]:
+    found = {subject}
+    for call_id in calls:
+        found |= set(view.calls[call_id].touches)
+    return found
+
+
+_PURPOSES = {"fix": _fix, "advance": _advance, "recover": _recover, "requested": _requested}

@@ -1,0 +1,111 @@
+"""How each check judges what its call observed: pure, one function a check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.site import Site
+from tools.autoconfig import ConfigVerdict
+from tools.endpoint import ChatAnswer
+from tools.imports import ImportOutcomes
+from tools.jobs import JobState
+from tools.network import PortState
+from tools.packages import EnvironmentState
+from tools.server import HelpObservation, ServerState
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a check says of one observation."""
+
+    passed: bool | None
+    text: str
+    failure: str = ""
+    """The failure's own words, for the diagnosis; empty where nothing has failed yet."""
+
+
+def environment(seen: EnvironmentState, site: Site) -> Verdict:
+    """The environment's Python runs."""
+    if not seen.exists:
+        return Verdict(False, "no environment", f"no Python at {site.python}")
+    return Verdict(True, f"Python {seen.python_version}")
+
+
+def writable(seen: EnvironmentState, site: Site) -> Verdict:
+    """A file could be made there."""
+    if seen.writable:
+        return Verdict(True, "writable")
+    reason = seen.write_error or "no reason given"
+    return Verdict(False, "not writable", f"{site.candidate.venv} cannot be written: {reason}")
+
+
+def pip(seen: EnvironmentState, site: Site) -> Verdict:
+    """pip answered there."""
+    if seen.pip_version:
+        return Verdict(True, f"pip {seen.pip_version}")
+    return Verdict(False, "no pip", seen.pip_error or "No module named pip")
+
+
+def model(seen: ConfigVerdict, site: Site) -> Verdict:
+    """config.json is there and is JSON."""
+    if not seen.config_found:
+        return Verdict(False, "no config.json", f"no config.json at {site.goal.model}")
+    if seen.json_error:
+        return Verdict(False, "broken config.json", f"config.json is not valid: {seen.json_error}")
+    return Verdict(True, f"model type {seen.model_type}")
+
+
+def config(seen: ConfigVerdict, site: Site) -> Verdict:
+    """The configuration became an object."""
+    if seen.parses:
+        names = ", ".join(seen.architectures) or seen.config_class or ""
+        return Verdict(True, f"{names} by {seen.parsed_by}")
+    return Verdict(False, "the config does not parse", f"{seen.error_type}: {seen.error}")
+
+
+def imports(seen: ImportOutcomes, site: Site) -> Verdict:
+    """Every module came."""
+    broken = [(name, state) for name, state in seen.modules.items() if not state.ok]
+    if not broken:
+        return Verdict(True, f"{len(seen.modules)} modules")
+    name, state = broken[0]
+    return Verdict(False, f"{name} cannot be imported", f"{state.error_type}: {state.error}")
+
+
+def port(seen: PortState, site: Site) -> Verdict:
+    """The port could be bound."""
+    if seen.free:
+        return Verdict(True, f"port {site.port} is free")
+    owner = seen.owner_command or "a process that cannot be seen"
+    who = f"pid {seen.owner_pid} ({owner}, user {seen.owner_user})" if seen.owner_pid else owner
+    return Verdict(False, "port held", f"port {site.port} is held by {who}")
+
+
+def job(seen: JobState, site: Site) -> Verdict:
+    """The process is there."""
+    if seen.state == "running":
+        return Verdict(True, f"pid {seen.pid}")
+    words = f"the server's process is {seen.state}, code {seen.code}"
+    return Verdict(False, words, seen.tail or words)
+
+
+def health(seen: ServerState, site: Site) -> Verdict:
+    """The health check answered 200."""
+    if seen.state == "healthy":
+        return Verdict(True, f"healthy after {seen.waited_s:.1f} s")
+    words = f"the server is {seen.state}"
+    if seen.state == "undecided":
+        return Verdict(None, words)
+    return Verdict(False, words, seen.earliest_error or seen.log_tail or words)
+
+
+def chat(seen: ChatAnswer, site: Site) -> Verdict:
+    """The answer had the agreed form."""
+    if seen.well_formed:
+        return Verdict(True, f"a well-formed answer of {seen.completion_tokens} tokens")
+    return Verdict(False, "no well-formed answer", seen.problem or f"status {seen.status}")
+
+
+def options(seen: HelpObservation, site: Site) -> Verdict:
+    """The server's parser has told its options."""
+    return Verdict(True, f"{len(seen.options)} options")

@@ -1,0 +1,1 @@
+"""What each kind of failure means for causes and fixes, one module a kind."""

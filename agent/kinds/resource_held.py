@@ -1,0 +1,32 @@
+"""resource-held: a port, a disk or a folder that the goal needs is not to be had."""
+
+from __future__ import annotations
+
+from agent.checks import spare_ports
+from agent.control import UsePort
+from agent.kinds.base import Case, FixPlan, Hypothesis
+from agent.values import ToolCall
+from tools.base import Subject
+from tools.network import PortOwner
+
+
+def explain(case: Case) -> Hypothesis:
+    """A held port has another port as its fix; what belongs to others is never ended by us."""
+    if case.params.get("resource") != "port":
+        return case.hypothesis()
+    subject = Subject(kind="port", key=str(case.site.port))
+    seen, known = case.view.facts.latest(PortOwner)
+    spare = seen.next_free if seen else None
+    if seen is None or known is None or spare is None:
+        return case.hypothesis(subject=subject, advice=_advice(case))
+    allowed = spare in spare_ports(case.site)
+    text = f"use port {spare} instead" + ("" if allowed else ", if the person agrees")
+    call = ToolCall(tool=UsePort().name, args={"port": spare}, target=case.site.target, why=text)
+    return case.hypothesis(subject=subject, fix=FixPlan((call,), text), advice=_advice(case))
+
+
+def _advice(case: Case) -> str:
+    return (
+        f"End what holds port {case.site.port} yourself, or name another port in the goal "
+        "(`port:`), or ports that may be used instead (`allow: {ports: [8001-8010]}`)."
+    )

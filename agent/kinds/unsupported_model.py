@@ -1,0 +1,20 @@
+"""unsupported-model: no change of versions helps, because the model itself is not known or not readable."""
+
+from __future__ import annotations
+
+from agent.kinds.base import Case, Hypothesis
+from agent.kinds.version_pin import floor_of
+
+
+def explain(case: Case) -> Hypothesis:
+    """Say so; it ranks below a version pin as long as a release is known to have the model."""
+    package = case.params.get("package", "")
+    if package and floor_of(case, package)[0] is not None:
+        installed = case.words()["installed"]
+        return case.hypothesis(
+            score=0.2,
+            cause=f"{package} {installed} should know the model type "
+            f"{case.params.get('model_type')} and does not",
+            advice="Reinstall it: its files and its version do not agree.",
+        )
+    return case.hypothesis()

@@ -1,0 +1,94 @@
+"""version-pin: what is installed is older or newer than the model needs, and another release fits."""
+
+from __future__ import annotations
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from agent import knowledge
+from agent.kinds.base import Case, Hypothesis
+from agent.kinds.resolve import solve
+from tools.autoconfig import ConfigProbe
+
+
+def explain(case: Case) -> Hypothesis:
+    """Find the floor, join it with what others there declare, and ask the resolver for the change."""
+    package = case.params["package"]
+    installed = _version(case.words()["installed"])
+    floor, source = floor_of(case, package)
+    if installed is not None and floor is not None and installed >= floor:
+        return case.hypothesis(score=0.05, cause=_not_too_old(case, package, installed, floor))
+    if installed is None:
+        return case.hypothesis(score=0.05)
+    wanted = SpecifierSet(f">={floor}" if floor else f">{installed}")
+    pinned, owners = pins_on(case, package)
+    requirement = _requirement(case, package, wanted & pinned)
+    reason = f"{package} {wanted} ({source})" + (f", within {owners}" if owners else "")
+    solution = solve(case, (requirement,), reason)
+    cause = case.hypothesis().cause + (f"; {floor} is the first that does" if floor else "")
+    if solution.obstacle:
+        return case.hypothesis(
+            cause=f"{cause}; {solution.obstacle}",
+            advice=solution.advice,
+            evidence=(*case.failure.evidence, *solution.evidence),
+        )
+    return case.hypothesis(
+        cause=cause,
+        probe=solution.probe,
+        fix=solution.fix,
+        evidence=(*case.failure.evidence, *solution.evidence),
+    )
+
+
+def floor_of(case: Case, package: str) -> tuple[Version | None, str]:
+    """Return the first release that knows the model type, and where that is known from.
+
+    A playbook's entry counts most; the release that wrote the config is a hint; else nothing is known.
+    """
+    model_type = case.params.get("model_type", "")
+    entry = knowledge.load().first_release(package, model_type)
+    if entry is not None:
+        return Version(entry.since), "first release that knows the model type"
+    seen, _ = case.view.facts.latest(ConfigProbe, fresh=False)
+    hint = _version(seen.written_by or "") if seen else None
+    if hint is not None and hint > (_version(case.words()["installed"]) or hint):
+        return hint, "the release that wrote the config"
+    return None, "newer than what is installed"
+
+
+def pins_on(case: Case, package: str) -> tuple[SpecifierSet, str]:
+    """Return what the other installed distributions declare about ``package``, and who they are."""
+    merged, owners = SpecifierSet(), []
+    for pin in case.environment.pins if case.environment else ():
+        if pin.name != package:
+            continue
+        try:
+            requirement = Requirement(pin.requirement)
+        except InvalidRequirement:
+            continue
+        if requirement.specifier and (not requirement.marker or requirement.marker.evaluate()):
+            merged &= requirement.specifier
+            owners.append(f"{pin.by} {pin.by_version}'s {requirement.specifier}")
+    return merged, ", ".join(owners)
+
+
+def _requirement(case: Case, package: str, specifier: SpecifierSet) -> str:
+    """Name the package with the extras that the engine needs."""
+    extras = ""
+    if case.site.engine.requirement:
+        engine = Requirement(case.site.engine.requirement)
+        if engine.name == package and engine.extras:
+            extras = f"[{','.join(sorted(engine.extras))}]"
+    return f"{package}{extras}{specifier}"
+
+
+def _not_too_old(case: Case, package: str, installed: Version, floor: Version) -> str:
+    return f"{package} {installed} is not too old: {floor} is the first that knows the model"
+
+
+def _version(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None

@@ -1,0 +1,265 @@
+"""Takes secrets and machine paths out of whatever is about to be written.
+
+A secret becomes ``«secret:NAME»`` where its name is known and ``«secret:shape-N»`` where only its
+shape gave it away; a path becomes ``«home»`` and the like. The same value has the same placeholder
+all through a run, so two recordings with different secrets read alike. Text that cannot be checked
+is withheld, never let through.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from enum import Enum
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_origin
+
+from pydantic import BaseModel
+
+from agent.secret_forms import FLAG, SHAPES, flat, forms_of, wrapped
+
+T = TypeVar("T")
+
+WITHHELD = "«withheld»"
+"""Stands for text that could not be checked."""
+MIN_LENGTH = 6
+"""Shorter values are not taken for secrets: replacing ``1`` or ``root`` would destroy logs."""
+MAX_DEPTH = 100
+"""Data nested deeper is withheld; a JSON reader would refuse it later."""
+
+_SHAPE = r"secret:shape-\d{1,6}"
+_SHAPE_NUMBER = re.compile(r"«secret:shape-(\d{1,6})»")
+_PATH_NAME = re.compile(r"(?!withheld$)[a-z][a-z0-9_-]{0,31}")
+# A path begins after anything that cannot belong to one, or after -I, \n or a colour code; it ends
+# where its last component does.
+_BEFORE_PATH = r"(?:(?<![\w.~+»-])|(?<=-[BIL])|(?<=\\[nrt])|(?<=[0-9\[][mK]))"
+_AFTER_PATH = r"(?![\w~+-])(?!\.[\w.~+-])"
+_SECRET_NAME = re.compile(
+    r"TOKENS?(?=$|_)|(?:^|_|API|ACCESS|PRIVATE|SECRET)KEYS?(?=$|_)|SECRET|PASSWORD|PASSWD|PASSPHRASE"
+    r"|CREDENTIAL|(?:^|_)PASS(?=$|_)"
+)
+_PLAIN_VALUE = re.compile(r"(?i)[-+]?\d+(?:\.\d+)?|true|false|disabled?|enabled?|default|required")
+
+
+def secrets_of(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables whose names look secret, without those whose values plainly are not."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if _SECRET_NAME.search(name.upper())
+        and len(value) >= MIN_LENGTH
+        and not _PLAIN_VALUE.fullmatch(value)
+        and not _is_path(value)
+    }
+
+
+class Redactor:
+    """Replaces secrets and paths by placeholders, and placeholders by what they stand for."""
+
+    def __init__(self, secrets: Mapping[str, str], paths: Mapping[str, str]) -> None:
+        """Take the values that are known beforehand.
+
+        Args:
+            secrets: name to value; values shorter than ``MIN_LENGTH`` are ignored.
+            paths: placeholder name to absolute path; ``/`` and relative paths are ignored.
+
+        Raises:
+            ValueError: a path's name cannot be a placeholder.
+        """
+        self._paths = {name: _normal(path) for name, path in paths.items() if _normal(path)}
+        for name in self._paths:
+            if not _PATH_NAME.fullmatch(name):
+                raise ValueError(f"{name!r} cannot name a path: use a-z, 0-9, - and _")
+        self._secrets = {
+            re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:64]: value
+            for name, value in secrets.items()
+            if len(value) >= MIN_LENGTH
+        }
+        self._forms = {
+            flat(form): name
+            for name, value in reversed(self._secrets.items())
+            for form in forms_of(value)
+        }
+        self._path_names = {path: name for name, path in reversed(self._paths.items())}
+        self._placeholders = _placeholders(self._secrets, self._paths)
+        forms = {form for value in self._secrets.values() for form in forms_of(value)}
+        self._secret_pattern = self._pattern(map(wrapped, _longest_first(forms)))
+        any_path = "|".join(map(re.escape, _longest_first(self._path_names)))
+        self._path_pattern = self._pattern([f"{_BEFORE_PATH}(?:{any_path}){_AFTER_PATH}"])
+        self._shapes: dict[str, str] = {}
+        self._next_shape = 1
+        self._names: dict[str, None] = {}
+
+    @classmethod
+    def from_private(cls, private: Mapping[str, str], secrets: Mapping[str, str]) -> Redactor:
+        """Build the redactor of an earlier run from what ``private`` returned."""
+        return cls(secrets, private)
+
+    def private(self) -> dict[str, str]:
+        """Return the paths by name, for the run's private file; secrets are never in it."""
+        return dict(self._paths)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The placeholders used so far, by first use, such as ``home`` and ``secret:HF_TOKEN``."""
+        return tuple(self._names)
+
+    def note(self, text: str) -> None:
+        """Take over the numbers in text written earlier, so that none is used twice."""
+        for match in _SHAPE_NUMBER.finditer(text):
+            self._next_shape = max(self._next_shape, int(match[1]) + 1)
+
+    def redact(self, value: T) -> T:
+        """Return a copy of an event or a JSON value without secrets and paths.
+
+        Redacting twice changes nothing. What our own models choose from a fixed list (``Literal``,
+        ``Enum``) is left alone.
+        """
+        redacted: T = _walk(value, self._safe, 0)
+        return redacted
+
+    def restore(self, value: T, *, secrets: bool = False) -> T:
+        """Put paths back in place of their placeholders.
+
+        Args:
+            value: an event or a JSON value.
+            secrets: put secrets back too. Only for what a process gets by environment or standard
+                input, once that was allowed: any host can print a placeholder.
+        """
+
+        def real(match: re.Match[str]) -> str:
+            name = match[0][1:-1]
+            if name in self._paths:
+                return self._paths[name]
+            secret = self._secrets.get(name.removeprefix("secret:"))
+            return secret if secrets and secret is not None else match[0]
+
+        restored: T = _walk(value, lambda text: self._placeholders.sub(real, text), 0)
+        return restored
+
+    def _safe(self, text: str) -> str:
+        """Redact one text; whatever goes wrong on the way withholds it."""
+        with suppress(Exception):  # fail closed: no defect of ours may let a secret through
+            return self._text(text)
+        return WITHHELD
+
+    def _text(self, text: str) -> str:
+        if not text.isascii():
+            text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+        if self._forms:
+            line = flat(text)
+            if any(form in line for form in self._forms):
+                text = self._secret_pattern.sub(self._registered, text)
+        text = self._hide_shapes(text)
+        if self._path_names:
+            text = self._path_pattern.sub(self._path, text)
+        return text
+
+    def _registered(self, match: re.Match[str]) -> str:
+        if match["placeholder"]:
+            return match[0]
+        return self._placeholder(f"secret:{self._forms[flat(match[0])]}")
+
+    def _path(self, match: re.Match[str]) -> str:
+        if match["placeholder"]:
+            return match[0]
+        return self._placeholder(self._path_names[match[0]])
+
+    def _hide_shapes(self, text: str) -> str:
+        lower = text.lower()
+        for hints, pattern in SHAPES:
+            if any(hint in lower for hint in hints):
+                text = pattern.sub(self._shape, text)
+        return text
+
+    def _shape(self, match: re.Match[str]) -> str:
+        start, end = match.span("secret")
+        begin = match.start()
+        name = self._shapes.get(match["secret"])
+        if name is None:
+            name = self._shapes[match["secret"]] = f"secret:shape-{self._next_shape}"
+            self._next_shape += 1
+        return match[0][: start - begin] + self._placeholder(name) + match[0][end - begin :]
+
+    def _pattern(self, patterns: Iterable[str]) -> re.Pattern[str]:
+        """Return a pattern that passes over placeholders and finds what ``patterns`` find."""
+        return re.compile("|".join([f"(?P<placeholder>{self._placeholders.pattern})", *patterns]))
+
+    def _placeholder(self, name: str) -> str:
+        self._names.setdefault(name)
+        return f"«{name}»"
+
+
+def _walk(value: Any, change: Callable[[str], str], depth: int) -> Any:
+    """Return ``value`` with every text changed, keys too; what is no JSON value is withheld."""
+    if depth > MAX_DEPTH:
+        return WITHHELD
+    if value is None or isinstance(value, Enum | int | float):
+        return value
+    if isinstance(value, str):
+        return change(value)
+    return _walk_inside(value, change, depth + 1)
+
+
+def _walk_inside(value: Any, change: Callable[[str], str], depth: int) -> Any:
+    if isinstance(value, BaseModel):
+        names = _free_fields(type(value))
+        return value.model_copy(
+            update={name: _walk(getattr(value, name), change, depth) for name in names}
+        )
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = [item.name for item in dataclasses.fields(value) if item.init]
+        changed = {name: _walk(getattr(value, name), change, depth) for name in fields}
+        return dataclasses.replace(value, **changed)
+    if isinstance(value, Mapping):
+        return {change(str(key)): _walk(item, change, depth) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        items = [_walk(item, change, depth) for item in value]
+        _change_after_flags(value, items, change)
+        return tuple(items) if isinstance(value, tuple) else items
+    return WITHHELD
+
+
+def _change_after_flags(
+    words: Sequence[Any], changed: list[Any], change: Callable[[str], str]
+) -> None:
+    """Treat ``--api-key`` and the next word of an argument vector as one thing."""
+    for place, (flag, word) in enumerate(pairwise(words), start=1):
+        if isinstance(flag, str) and isinstance(word, str) and FLAG.fullmatch(flag):
+            changed[place] = change(f"{flag} {word}").removeprefix(f"{flag} ")
+
+
+@cache
+def _free_fields(model: type[BaseModel]) -> tuple[str, ...]:
+    """Return the fields of a model whose text is not chosen from a fixed list."""
+    return tuple(
+        name
+        for name, info in model.model_fields.items()
+        if get_origin(info.annotation) is not Literal
+    )
+
+
+def _placeholders(secrets: Iterable[str], paths: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern for our own placeholders; one that a host invents is text like any other."""
+    names = [_SHAPE, "withheld", *(f"secret:{re.escape(name)}" for name in secrets), *paths]
+    return re.compile(f"«(?:{'|'.join(names)})»")
+
+
+def _longest_first(texts: Iterable[str]) -> list[str]:
+    return sorted(texts, key=lambda text: (-len(text), text))
+
+
+def _normal(path: str) -> str:
+    """Return an absolute path without a slash at its end, or nothing for other paths."""
+    return path.rstrip("/") if path.startswith("/") else ""
+
+
+def _is_path(value: str) -> bool:
+    try:
+        return value.startswith(("/", "~", ".")) and Path(value).expanduser().exists()
+    except (OSError, RuntimeError, ValueError):
+        return False

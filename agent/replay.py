@@ -1,0 +1,209 @@
+"""Strict replay: raw results and replies from the recording, everything else computed again and compared.
+
+Today's parsers, facts, hypotheses, gate, policy and verdicts run on what the connector returned then. Nothing
+is sent anywhere: a command that was not recorded, or not as the next one, is a difference and ends the replay.
+Time is the recording's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent.approval import Policy
+from agent.brains.recorded import NothingRecorded, Recorded
+from agent.engine import Answer, loop
+from agent.events import (
+    AnyEvent,
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallSampled,
+    RunEnded,
+    RunStarted,
+)
+from agent.fold import View
+from agent.run import Run
+from agent.transcript import MemoryTranscript, TranscriptError, read
+from agent.values import Outcome
+from tools.command import Command, OnOutput, Result
+
+VOLATILE = {"t": True, "prev": True, "duration_s": True}
+"""Fields that are not compared: they are read from the recording or from a clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first place where the replay does not do what was recorded."""
+
+    event: str
+    field: str
+    recorded: str
+    now: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What came of a replay."""
+
+    path: str
+    compared: int
+    """Events that are the same."""
+    total: int
+    difference: Difference | None = None
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs."""
+        return self.difference is None
+
+
+class _Departed(Exception):
+    """The replay asked for something that the recording does not have next."""
+
+    def __init__(self, wanted: str, recorded: str) -> None:
+        super().__init__(wanted)
+        self.wanted, self.recorded = wanted, recorded
+
+
+class RecordedConnector:
+    """Serves recorded results in their order, to exactly the recorded commands."""
+
+    def __init__(self, name: str, samples: list[CallSampled]) -> None:
+        self.name = name
+        self._samples = samples
+        self._next = 0
+
+    def run(self, command: Command, on_output: OnOutput | None = None) -> Result:
+        """Return the next recorded result if this is the next recorded command."""
+        if self._next >= len(self._samples):
+            raise _Departed(command.text[:400], "(the recording has no further command)")
+        sample = self._samples[self._next]
+        if sample.argv != command.argv:
+            then = Command(sample.argv).text
+            raise _Departed(command.text[:400], then[:400])
+        self._next += 1
+        return sample.result
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+def replay(path: Path, driver: Callable[[Run, Answer], Outcome] = loop) -> Replayed:
+    """Play a transcript again and compare event by event.
+
+    Args:
+        path: the transcript.
+        driver: the plain loop, or the graph.
+
+    Raises:
+        TranscriptError: it cannot be read, or does not begin with its header.
+    """
+    loaded = read(path)
+    events = loaded.events
+    if not events or not isinstance(events[0], RunStarted):
+        raise TranscriptError(f"{path}: a transcript begins with run_started; this one does not")
+    run, written = _prepare(events, events[0])
+    departed: _Departed | None = None
+    try:
+        driver(run, _answers(events))
+    except _Departed as met:
+        departed = met
+    except NothingRecorded as met:
+        departed = _Departed(str(met), "(the recording ends)")
+    return _compare(str(path), events, written.events, departed)
+
+
+def _prepare(events: Sequence[AnyEvent], header: RunStarted) -> tuple[Run, MemoryTranscript]:
+    samples = [event for event in events if isinstance(event, CallSampled)]
+    times = [event.t for event in events]
+    written = MemoryTranscript()
+
+    def clock() -> float:
+        return times[min(len(written.events), len(times) - 1)]
+
+    written = MemoryTranscript(clock=clock)
+    connector = RecordedConnector("recorded", samples)
+    hosts = [str(host["name"]) for host in header.goal.get("hosts", [])]
+    run = Run(
+        transcript=written,
+        view=View(),
+        brain=Recorded(events, header.brain),
+        connectors={name: connector for name in hosts},
+        policy=Policy.model_validate(header.policy),
+        host_dir=header.host_dir,
+        sleep=lambda _: None,
+    )
+    run.record(header)
+    return run, written
+
+
+def _answers(events: Sequence[AnyEvent]) -> Answer:
+    given = {event.approval_id: event for event in events if isinstance(event, ApprovalAnswered)}
+
+    def answer(asked: list[ApprovalAsked]) -> Mapping[str, Any] | None:
+        known = [given[item.approval_id] for item in asked if item.approval_id in given]
+        if not known:
+            return None
+        return {
+            event.approval_id: {"answer": event.answer, "by": event.by, "note": event.note}
+            for event in known
+        }
+
+    return answer
+
+
+def _compare(
+    path: str, recorded: Sequence[AnyEvent], now: Sequence[AnyEvent], departed: _Departed | None
+) -> Replayed:
+    total = _comparable_length(recorded)
+    for index in range(min(total, len(now))):
+        found = _difference(recorded[index], now[index])
+        if found is not None:
+            return Replayed(path, index, total, found)
+    if len(now) >= total:
+        return Replayed(path, total, total)
+    missing = recorded[len(now)]
+    if departed is not None:
+        wanted = Difference(missing.id, "command", departed.recorded, departed.wanted)
+        return Replayed(path, len(now), total, wanted)
+    return Replayed(
+        path, len(now), total, Difference(missing.id, "type", missing.type, "(the replay ended)")
+    )
+
+
+def _comparable_length(events: Sequence[AnyEvent]) -> int:
+    """Leave out what came from outside: what Ctrl-C closed, and what was done after the end."""
+    ends = [i for i, event in enumerate(events) if isinstance(event, RunEnded)]
+    if not ends:
+        return len(events)
+    last = events[ends[0]]
+    if not isinstance(last, RunEnded) or last.outcome is not Outcome.INTERRUPTED:
+        return ends[0] + 1
+    cut = [i for i, event in enumerate(events) if getattr(event, "message", "") in INTERRUPTS]
+    return cut[0] if cut else ends[0]
+
+
+INTERRUPTS = ("interrupted", "interrupted; it was ended with its processes")
+"""How ``engine.interrupted`` names what it closes."""
+
+
+def _difference(recorded: AnyEvent, now: AnyEvent) -> Difference | None:
+    if recorded.type != now.type:
+        return Difference(recorded.id, "type", recorded.type, now.type)
+    then = recorded.model_dump(mode="json", exclude=VOLATILE)
+    today = now.model_dump(mode="json", exclude=VOLATILE)
+    return _first(recorded.id, "", then, today)
+
+
+def _first(event: str, where: str, then: Any, today: Any) -> Difference | None:
+    if isinstance(then, dict) and isinstance(today, dict):
+        for key in [*then, *(key for key in today if key not in then)]:
+            found = _first(event, f"{where}.{key}", then.get(key), today.get(key))
+            if found is not None:
+                return found
+        return None
+    if then == today:
+        return None
+    return Difference(event, where.lstrip("."), str(then)[:400], str(today)[:400])

@@ -1,0 +1,133 @@
+"""Writes the end of a run from its events; no word of a brain decides an outcome."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agent.events import RunEnded
+from agent.fold import View
+from agent.frontier import frontier
+from agent.run import Run
+from agent.site import site_of
+from agent.values import Outcome
+from tools.endpoint import ChatCheck
+from tools.server import WatchServer
+
+EXIT_CODES = {
+    Outcome.READY: 0,
+    Outcome.NOT_REACHED: 1,
+    Outcome.PARKED: 3,
+    Outcome.LIMIT: 4,
+    Outcome.UNREACHABLE: 5,
+    Outcome.INTERRUPTED: 130,
+}
+"""Exit codes of runs; 2 is for wrong usage and never reaches a run."""
+
+
+def report(run: Run) -> None:
+    """Record how the run ended."""
+    outcome = outcome_of(run.view)
+    run.record(ended(run.view, outcome))
+
+
+def ended(view: View, outcome: Outcome) -> RunEnded:
+    """Build the last event of a run."""
+    data = build(view, outcome)
+    return RunEnded(
+        outcome=outcome,
+        exit_code=EXIT_CODES[outcome],
+        summary=_summary(view, outcome, data),
+        report=data,
+    )
+
+
+def outcome_of(view: View) -> Outcome:
+    """Say how a run stands that will not go on."""
+    if view.verified:
+        return Outcome.READY
+    if view.error is not None:
+        return Outcome.UNREACHABLE
+    if view.limit is not None:
+        return Outcome.LIMIT
+    if any(answer.answer == "stop" for answer in view.answers.values()):
+        return Outcome.INTERRUPTED
+    return Outcome.NOT_REACHED
+
+
+def build(view: View, outcome: Outcome) -> dict[str, Any]:
+    """Gather the report: what was found, what was changed, what runs, what to do."""
+    site = site_of(view)
+    data: dict[str, Any] = {
+        "model": site.goal.model,
+        "environment": site.candidate.venv,
+        "checks": [
+            {"name": item.name, "passed": item.passed, "text": item.text, "evidence": item.evidence}
+            for item in view.checks.values()
+        ],
+        "fixes": [_fix(view, name) for name in view.fixes],
+        "running": list(view.servers),
+        "asked": len(view.approvals),
+    }
+    if outcome is Outcome.READY:
+        data |= _ready(view)
+    else:
+        data |= _cause(view)
+    return data
+
+
+def _ready(view: View) -> dict[str, Any]:
+    site = site_of(view)
+    data: dict[str, Any] = {"address": site.base_url, "seconds_to_ready": round(view.t, 1)}
+    loaded, _ = view.facts.latest(WatchServer, fresh=False)
+    if loaded is not None:
+        data["seconds_to_load"] = round(loaded.waited_s, 1)
+    chat, _ = view.facts.latest(ChatCheck, fresh=False)
+    if chat is not None:
+        data |= {"ttft_s": chat.ttft_s, "tokens_per_s": chat.tokens_per_s}
+    body = f'{{"model": "{site.goal.model}", "messages": [{{"role": "user", "content": "Hi"}}], "max_tokens": 32}}'
+    data["try"] = (
+        f"curl {site.base_url}/v1/chat/completions -H 'Content-Type: application/json' -d '{body}'"
+    )
+    return data
+
+
+def _cause(view: View) -> dict[str, Any]:
+    """Name what is in the way: what the brain gave up on, else where the checks stand."""
+    if view.error is not None:
+        return {"cause": view.error.text, "advice": "", "evidence": [view.error.id]}
+    gave_up = view.gave_up
+    if gave_up is not None:
+        args = gave_up.call.args
+        return {
+            "cause": args.get("cause", ""),
+            "advice": args.get("advice", ""),
+            "evidence": list(args.get("evidence") or ()),
+        }
+    now = frontier(view)
+    if now.hypotheses:
+        best = now.hypotheses[0]
+        return {"cause": best.cause, "advice": best.advice, "evidence": list(best.evidence)}
+    words = now.standing.verdict.text if now.standing else "nothing is known to be in the way"
+    return {"cause": f"{now.check}: {words}" if now.check else words, "advice": "", "evidence": []}
+
+
+def _fix(view: View, fix_id: str) -> dict[str, Any]:
+    record = view.fixes[fix_id]
+    diagnosis = view.diagnosis_of(record)
+    return {
+        "fix": fix_id,
+        "cause": diagnosis.cause,
+        "plan": diagnosis.plan,
+        "evidence": diagnosis.evidence,
+        "verdict": record.closed.verdict if record.closed else "open",
+    }
+
+
+def _summary(view: View, outcome: Outcome, data: dict[str, Any]) -> str:
+    if outcome is Outcome.READY:
+        return f"ready at {data['address']}"
+    if outcome is Outcome.LIMIT and view.limit is not None:
+        return f"limit reached: {view.limit.text}; {data['cause']}"
+    if outcome is Outcome.INTERRUPTED:
+        return "interrupted"
+    return f"not reached: {data['cause']}"

@@ -1,0 +1,76 @@
+"""A run's parts, held together for the nodes: transcript, view, brain, connectors, policy, time."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from agent.approval import Policy
+from agent.brains.base import Brain
+from agent.events import AnyEvent
+from agent.fold import View
+from tools.base import CallContext
+from tools.connectors.base import Connector
+
+
+class Record(Protocol):
+    """Where events go: a transcript on disk, or one in memory."""
+
+    def append(self, *events: AnyEvent) -> Sequence[AnyEvent]:
+        """Write events durably, in one go, and return them with number and time."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """Something that happens now and is not kept: for faces only."""
+
+    call_id: str
+    what: str
+    """``output`` (a piece of a command's text) or ``progress``."""
+    text: str
+
+
+@dataclass
+class Run:
+    """One run. Nodes read ``view`` and write through ``record``."""
+
+    transcript: Record
+    view: View
+    brain: Brain
+    connectors: Mapping[str, Connector]
+    policy: Policy
+    host_dir: str
+    """Folder on the targets for what the run leaves there."""
+    sleep: Callable[[float], None] = time.sleep
+    """How the run waits between two samples, in seconds."""
+    watchers: list[Callable[[Live], None]] = field(default_factory=list)
+    """The ephemeral channel."""
+
+    def record(self, *events: AnyEvent) -> list[AnyEvent]:
+        """Append events and fold them in: what is recorded is what is known.
+
+        What is written has placeholders for paths and secrets; the fold keeps the values themselves.
+        """
+        known: list[AnyEvent] = []
+        for event, written in zip(events, self.transcript.append(*events), strict=True):
+            known.append(event.model_copy(update={"seq": written.seq, "t": written.t}))
+            self.view.apply(known[-1])
+        return known
+
+    def context(self, call_id: str) -> CallContext:
+        """Return what a tool may know of its call; the marker comes from the run's seed."""
+        header = self.view.header
+        if header is None:
+            raise ValueError("a run starts with its header")
+        key = hmac.new(header.seed.encode(), call_id.encode(), hashlib.sha256)
+        return CallContext(header.run_id, call_id, f"@{key.hexdigest()[:16]}", self.host_dir)
+
+    def tell(self, call_id: str, what: str, text: str) -> None:
+        """Tell the faces what happens now."""
+        for watcher in self.watchers:
+            watcher(Live(call_id, what, text))

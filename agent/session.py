@@ -1,0 +1,158 @@
+"""Builds a run from its parts: a new one from a goal, or one that goes on from its folder."""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from agent.approval import Policy
+from agent.brains.base import Brain
+from agent.brains.playbook import Playbook
+from agent.events import AnyEvent, RedactionMap, RunStarted
+from agent.fold import View
+from agent.goal import Goal
+from agent.redact import Redactor, secrets_of
+from agent.run import Run
+from agent.runs import RunFolder
+from agent.transcript import MemoryTranscript, Transcript, TranscriptError
+from tools.connectors.base import Connector
+from tools.connectors.local import Local
+
+BRAINS: dict[str, type[Playbook]] = {"playbook": Playbook}
+"""Brains by name; the ones that ask a model come with the model brain."""
+
+
+class UnknownBrain(Exception):
+    """There is no brain of that name."""
+
+
+@dataclass
+class Session:
+    """A run with the folder it lives in."""
+
+    run: Run
+    folder: RunFolder
+    transcript: Transcript
+
+    @property
+    def checkpoint(self) -> Path:
+        """LangGraph's checkpoints of this run."""
+        return self.folder.folder / "checkpoint.sqlite"
+
+    def close(self) -> None:
+        """Let go of the transcript and the connections."""
+        for connector in self.run.connectors.values():
+            connector.close()
+        self.transcript.close()
+
+
+def brain_named(name: str) -> Brain:
+    """Return a brain by name.
+
+    Raises:
+        UnknownBrain: there is none.
+    """
+    if name not in BRAINS:
+        raise UnknownBrain(f"there is no brain `{name}`; known: {', '.join(BRAINS)}")
+    return BRAINS[name]()
+
+
+def begin(
+    goal: Goal,
+    policy: Policy,
+    folder: RunFolder,
+    *,
+    brain: Brain,
+    interactive: bool,
+    environ: Mapping[str, str],
+    paths: Mapping[str, str] | None = None,
+) -> Session:
+    """Begin a run: the header is on disk before anything is done.
+
+    Raises:
+        TranscriptError: the run's folder cannot be written.
+    """
+    names = {
+        "home": str(Path.home()),
+        "model": goal.model,
+        "env": goal.candidates[0].venv,
+        "run": str(folder.folder),
+        "bringup": sys.prefix,
+        **(paths or {}),
+    }
+    redactor = Redactor(secrets_of(environ), names)
+    transcript = Transcript.create(folder.transcript, redactor)
+    folder.write_private(redactor.private())
+    host_dir = str(folder.folder / "host")
+    run = _run(transcript, goal, policy, brain, host_dir)
+    seed = secrets.token_hex(8)
+    run.record(
+        RunStarted(
+            run_id=folder.id,
+            started_at=datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+            seed=seed,
+            version=version("bringup"),
+            goal=goal.model_dump(mode="json"),
+            brain=brain.name,
+            mode=policy.mode,
+            interactive=interactive,
+            yes=policy.yes,
+            grants=policy.grants(),
+            policy=policy.model_dump(mode="json"),
+            host_dir=host_dir,
+        ),
+        RedactionMap(placeholders=redactor.names),
+    )
+    return Session(run, folder, transcript)
+
+
+def take_up(folder: RunFolder, *, environ: Mapping[str, str], brain: Brain | None = None) -> Session:
+    """Go on with a run: its state is the fold of its transcript, with the paths put back.
+
+    Raises:
+        TranscriptError: it cannot be read, is being written by another, or its paths are gone.
+    """
+    redactor = Redactor.from_private(folder.read_private(), secrets_of(environ))
+    transcript = Transcript.resume(folder.transcript, redactor)
+    events = [redactor.restore(event) for event in transcript.events]
+    view = View(events)
+    header = view.header
+    if header is None:
+        raise TranscriptError(f"{folder.transcript}: no header, so nothing to go on with")
+    policy = Policy.model_validate(header.policy)
+    run = _run(
+        transcript, view.need_goal(), policy, brain or brain_named(header.brain), header.host_dir
+    )
+    run.view = view
+    return Session(run, folder, transcript)
+
+
+def beside(folder: RunFolder, events: Sequence[AnyEvent], transcript: MemoryTranscript) -> Run:
+    """Build a run that knows what a finished one knew, and writes elsewhere."""
+    redactor = Redactor.from_private(folder.read_private(), {})
+    view = View(redactor.restore(event) for event in events)
+    header = view.header
+    if header is None:
+        raise TranscriptError(f"{folder.transcript}: no header")
+    policy = Policy.model_validate(header.policy)
+    run = _run(transcript, view.need_goal(), policy, Playbook(), header.host_dir)
+    run.view = view
+    return run
+
+
+def _run(transcript: MemoryTranscript, goal: Goal, policy: Policy, brain: Brain, host_dir: str) -> Run:
+    connectors: dict[str, Connector] = {host.name: Local() for host in goal.hosts}
+    return Run(
+        transcript=transcript,
+        view=View(),
+        brain=brain,
+        connectors=connectors,
+        policy=policy,
+        host_dir=host_dir,
+    )
+

@@ -1,0 +1,85 @@
+"""The values that events carry: calls, purposes, facts, and the ways in which things end."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Json = Any
+"""A JSON value; pydantic checks it where it has a shape."""
+
+
+class Purpose(BaseModel):
+    """Why a call above READ is wanted; ``gate.py`` checks it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["look", "fix", "advance", "recover", "requested"] = "look"
+    """``look`` is for READ calls only."""
+    ref: str = ""
+    """fix: the diagnosis id · advance: the unmet check · recover: the call id whose effect it ends · requested: the event id of the person's note."""
+    postcondition: str = ""
+    """advance: the check that is probed afterwards."""
+
+
+class ToolCall(BaseModel):
+    """A brain's wish to use a tool; its id is fixed when the reply is recorded."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str = ""
+    tool: str
+    args: dict[str, Json] = Field(default_factory=dict)
+    target: str = "local"
+    purpose: Purpose = Purpose()
+    why: str = ""
+    """The brain's reason in one sentence, for the person who approves."""
+
+
+class Usage(BaseModel):
+    """What a reply cost."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+
+
+class CallStatus(StrEnum):
+    """How a call ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+    """The tool ran and says no."""
+    TIMED_OUT = "timed_out"
+    REFUSED = "refused"
+    """Gate, policy or a person said no."""
+    CANCELLED = "cancelled"
+    """Not run because an earlier change of the same turn was refused, or the run ended."""
+    UNKNOWN = "unknown"
+    """The connection or we ourselves broke off: whether it had its effect is not known."""
+    INVALID = "invalid"
+    """No such tool, or its arguments are wrong."""
+
+
+class FixVerdict(StrEnum):
+    """What a fix's check said, comparing failure signatures."""
+
+    VERIFIED = "verified"
+    REFUTED = "refuted"
+    PROGRESSED = "progressed"
+    INCONCLUSIVE = "inconclusive"
+
+
+class Outcome(StrEnum):
+    """How a run ended."""
+
+    READY = "ready"
+    NOT_REACHED = "not_reached"
+    PARKED = "parked"
+    LIMIT = "limit"
+    UNREACHABLE = "unreachable"
+    INTERRUPTED = "interrupted"

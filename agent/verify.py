@@ -1,0 +1,33 @@
+"""Runs the goal's checks without any brain; only this module says *ready*."""
+
+from __future__ import annotations
+
+from agent.checking import run_check
+from agent.events import CheckRan
+from agent.run import Run
+
+
+def verify(run: Run) -> None:
+    """Run every check of the goal now, in order, and record each verdict.
+
+    A failed check ends the round: the ones after it are recorded as undecided, so that nothing is asked of
+    what is known not to stand.
+    """
+    failed = ""
+    for name in run.view.need_goal().all_checks:
+        if name in run.view.checks:
+            continue
+        if failed:
+            run.record(CheckRan(name=name, passed=None, text=f"not run: {failed} failed"))
+            continue
+        now = run_check(run, name, f"v{run.view.cursor}.{name}", "verify")
+        run.record(
+            CheckRan(
+                name=name,
+                passed=now.verdict.passed,
+                text=now.verdict.failure or now.verdict.text,
+                evidence=now.evidence,
+            )
+        )
+        if not now.verdict.passed:
+            failed = name

@@ -1,0 +1,1 @@
+"""What can be done to a target; knows nothing of brains."""

@@ -1,0 +1,102 @@
+"""A command as data, and how it ended.
+
+A command is an argument vector and never a string for a shell: quoting happens once, in ``text``, and
+only for people. How a command ended is one of four things (``Ending``); "the machine is gone" is never
+an exit code.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+OnOutput = Callable[[str, str], None]
+"""Called while a command runs, with the stream (``stdout`` or ``stderr``) and a piece of text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What to run on a target."""
+
+    argv: tuple[str, ...]
+    stdin: str | None = None
+    """Text for standard input; ``None`` means a closed standard input."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Variables added to the target's own environment."""
+    cwd: str | None = None
+    timeout_s: float = 60.0
+    """After so many seconds the command and its whole process group are ended."""
+
+    @classmethod
+    def of(
+        cls,
+        *argv: str,
+        stdin: str | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout_s: float = 60.0,
+    ) -> Command:
+        """Build a command from words: ``Command.of("grep", "-n", pattern, path)``."""
+        return cls(tuple(argv), stdin, dict(env or {}), cwd, timeout_s)
+
+    @property
+    def text(self) -> str:
+        """The command as one would type it in a shell, variables first."""
+        words = [f"{name}={shlex.quote(value)}" for name, value in self.env.items()]
+        return " ".join([*words, shlex.join(self.argv)])
+
+
+class Ending(StrEnum):
+    """How a command ended."""
+
+    EXITED = "exited"
+    """It returned an exit code."""
+    SIGNALED = "signaled"
+    """A signal ended it."""
+    TIMED_OUT = "timed_out"
+    """We ended it, with its process group, because its time was over."""
+    LOST = "lost"
+    """The connection broke: whether it ended, and how, is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came back from a command."""
+
+    ending: Ending
+    code: int | None = None
+    """Exit code where ``ending`` is ``exited``; 127 for a program that does not exist."""
+    signal: str | None = None
+    """Name of the signal, such as ``SIGKILL``, where ``ending`` is ``signaled``."""
+    stdout: str = ""
+    stderr: str = ""
+    stdout_omitted: int = 0
+    """Bytes left out of the middle of ``stdout``; its head and tail are kept."""
+    stderr_omitted: int = 0
+    duration_s: float = 0.0
+    survivors: tuple[str, ...] = ()
+    """Processes that kept running past the end, as ``pid command``."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it exited with code 0."""
+        return self.ending is Ending.EXITED and self.code == 0
+
+    @property
+    def how(self) -> str:
+        """How it ended, in words for people."""
+        if self.ending is Ending.EXITED:
+            return f"exit {self.code}"
+        if self.ending is Ending.SIGNALED:
+            return f"ended by {self.signal}"
+        if self.ending is Ending.TIMED_OUT:
+            return f"timed out after {self.duration_s:.0f} s"
+        return "connection lost, outcome unknown"
+
+    @property
+    def tail(self) -> str:
+        """The last lines a person would look at: of ``stderr``, else of ``stdout``."""
+        text = self.stderr.strip() or self.stdout.strip()
+        return "\n".join(text.splitlines()[-12:])

@@ -1,0 +1,1 @@
+"""Places to run commands; only ``local`` starts processes."""

@@ -1,0 +1,169 @@
+"""Installing packages: what pip would do, doing it, and installing pip itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from pydantic import Field
+
+from tools.base import CallContext, Observation, Risk
+from tools.command import Command, Result
+from tools.pip import PipTool, Requirement, pip_command
+from tools.pip_messages import (
+    PipErrorKind,
+    conflict_lines,
+    decisive_lines,
+    error_kind,
+    installed_packages,
+    required_python,
+)
+from tools.probe import ProbeArgs, ProbeTool
+
+WITH_STDIN = ("sh", "-c", 'cat | exec "$0" "$@"')
+"""Makes standard input a pipe; a socket, as over ssh, cannot be opened as ``/dev/stdin``."""
+
+
+class RequirementsArgs(ProbeArgs):
+    """What is to be installed, and what must hold meanwhile."""
+
+    requirements: tuple[Requirement, ...] = Field(
+        min_length=1, description="As pip reads them: transformers>=5.2."
+    )
+    constraints: tuple[Requirement, ...] = Field(
+        (), description="Versions that must hold if the package is installed: torch==2.13.0."
+    )
+    extra_index: tuple[str, ...] = Field((), description="Addresses of further package indexes.")
+
+
+class Move(Observation):
+    """One package that would be installed."""
+
+    name: str
+    from_version: str | None
+    """The version that is installed now."""
+    to_version: str
+    url: str
+
+
+class Resolution(Observation):
+    """What pip would install, or why it says no."""
+
+    ok: bool
+    moves: list[Move] = Field(default_factory=list)
+    error_kind: PipErrorKind = PipErrorKind.NONE
+    error: str = ""
+    """The lines that say why."""
+    requires_python: str = ""
+    """The Python that the wanted version asks for, such as ``>=3.10.0``."""
+
+    def headline(self) -> str:
+        """One line for people."""
+        if not self.ok:
+            why, _, _ = self.error.partition("\n")
+            return f"pip says no ({self.error_kind}): {why}"[:200]
+        steps = (f"{it.name} {it.from_version or 'new'} -> {it.to_version}" for it in self.moves)
+        return ", ".join(steps)[:200] or "nothing would be installed"
+
+
+class PipResolve(ProbeTool[RequirementsArgs, Resolution]):
+    """Ask pip what installing these requirements would change, without installing anything."""
+
+    needs = ("pip_works",)
+    script: ClassVar[str] = "resolve.py"
+    timeout_s: ClassVar[float] = 300.0
+
+    def parse(self, args: RequirementsArgs, call: CallContext, result: Result) -> Resolution:
+        """Read the answer; that pip says no is an answer too."""
+        answer = self.answer(args, call, result, Resolution)
+        if answer.ok:
+            return answer
+        printed = result.stdout.split(f"\n{call.marker} ")[0]
+        text = f"{result.stderr}\n{printed}\n{answer.error}"
+        kind = error_kind(text)
+        python = required_python(text) if kind is PipErrorKind.REQUIRES_PYTHON else ""
+        update = {"error_kind": kind, "error": decisive_lines(text), "requires_python": python}
+        return answer.model_copy(update=update)
+
+
+class Installation(Observation):
+    """What was installed."""
+
+    installed: list[str]
+    """As ``name==version``."""
+    conflicts: list[str]
+    """pip's sentences about packages that do not fit any more: to be judged, not errors."""
+    already: bool
+    """Whether everything was there before."""
+
+    def headline(self) -> str:
+        """One line for people."""
+        done = "already there" if self.already else f"installed {', '.join(self.installed)}"
+        return f"{done}; {len(self.conflicts)} conflicts"[:200]
+
+
+def _installation(result: Result) -> Installation:
+    installed = installed_packages(result.stdout)
+    already = not installed and "Requirement already satisfied" in result.stdout
+    conflicts = conflict_lines(result.stderr)
+    return Installation(installed=installed, conflicts=conflicts, already=already)
+
+
+class PipInstall(PipTool[RequirementsArgs, Installation]):
+    """Install packages with pip."""
+
+    risk = Risk.CHANGE
+    needs = ("pip_works", "environment_writable")
+
+    def command(self, args: RequirementsArgs, call: CallContext) -> Command:
+        """Return ``pip install``; constraints travel on standard input."""
+        words = ["install", "--progress-bar", "off"]
+        if args.constraints:
+            words += ["-c", "/dev/stdin"]
+        for url in args.extra_index:
+            words += ["--extra-index-url", url]
+        command = pip_command(args.python, *words, "--", *args.requirements, timeout_s=1800.0)
+        if not args.constraints:
+            return command
+        stdin = "".join(f"{line}\n" for line in args.constraints)
+        return replace(command, argv=WITH_STDIN + command.argv, stdin=stdin)
+
+    def parse(self, args: RequirementsArgs, call: CallContext, result: Result) -> Installation:
+        """Read what was installed.
+
+        Raises:
+            ToolFailed: there is no interpreter or pip, or pip failed; the message holds its errors.
+        """
+        if not result.ok:
+            raise self.refusal(args, result)
+        return _installation(result)
+
+    def undo_text(self, args: RequirementsArgs) -> str:
+        """Say how it is undone."""
+        return "the previous versions are installed again"
+
+
+class InstallPip(PipTool[ProbeArgs, Installation]):
+    """Install pip into an environment that has none, from what Python carries."""
+
+    risk = Risk.CHANGE
+    needs = ("environment_writable",)
+    establishes = ("pip_works",)
+
+    def command(self, args: ProbeArgs, call: CallContext) -> Command:
+        """Return ``python -m ensurepip``."""
+        return Command.of(args.python, "-m", "ensurepip", "--default-pip", cwd="/", timeout_s=300.0)
+
+    def parse(self, args: ProbeArgs, call: CallContext, result: Result) -> Installation:
+        """Read what was installed.
+
+        Raises:
+            ToolFailed: there is no interpreter, or it carries no pip.
+        """
+        if not result.ok:
+            raise self.refusal(args, result)
+        return _installation(result)
+
+    def undo_text(self, args: ProbeArgs) -> str:
+        """Say how it is undone."""
+        return "pip is uninstalled again"

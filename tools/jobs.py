@@ -1,0 +1,268 @@
+"""Long or changing commands as detached jobs on the target.
+
+A job is a folder, ``<host_dir>/jobs/<run>-<call>``: making it is the claim, so a repeated request
+never starts a second one. It holds the logs ``out`` and ``err``, the identity (``pid``: number and
+start time) and, in the end, the exit code (``rc``). Nothing of a job hangs on our connection or on
+our own process. The target needs a POSIX shell and coreutils.
+"""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tools.base import Args, CallContext, Observation, Risk, Subject, Tool
+from tools.command import Command, Result
+from tools.errors import ToolFailed
+from tools.logs import plain
+from tools.script import decoded, read_answers, script, script_text
+
+COMMON = ("job_common",)
+STATUS_PARTS = ("job_common", "job_report")
+TAIL_BYTES = 4096
+"""How much of the end of each log a status shows."""
+
+JobName = Annotated[
+    str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$", max_length=128)
+]
+"""A job's name, ``<run>-<call>``: one folder, never a path."""
+VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+
+
+class StartJobArgs(Args):
+    """What to run, and where."""
+
+    argv: tuple[str, ...] = Field(min_length=1)
+    """Program and words; no shell reads them."""
+    env: dict[VariableName, str] = Field(default_factory=dict)
+    """Variables added to the target's environment."""
+    cwd: str | None = None
+    name: JobName = "job"
+    """What people call it."""
+
+
+class JobStarted(Observation):
+    """A job that runs, or has run, on the target."""
+
+    job: str
+    pid: int
+    start_time: str
+    """When the process began, in the system's own words; with ``pid`` it names one process."""
+    already: bool
+    """Whether an earlier request had started it."""
+
+
+class StartJob(Tool[StartJobArgs, JobStarted]):
+    """Start a long command as a detached job that goes on when we are gone; same call, same job."""
+
+    risk = Risk.CHANGE
+
+    def command(self, args: StartJobArgs, call: CallContext) -> Command:
+        """Return the start script; the words of the job are its positional arguments."""
+        return start_command(args, call)
+
+    def parse(self, args: StartJobArgs, call: CallContext, result: Result) -> JobStarted:
+        """Read which process it became."""
+        return started(call, result)
+
+    def subjects(self, args: StartJobArgs) -> tuple[Subject, ...]:
+        """The job, by the name that people gave it."""
+        return (Subject(kind="job", key=args.name),)
+
+    def undoscript_text(self, args: StartJobArgs) -> str:
+        """A job is stopped."""
+        return "stopped with stop_job"
+
+
+class JobStatusArgs(Args):
+    """Which job."""
+
+    job: JobName
+
+
+class JobState(Observation):
+    """How a job stands."""
+
+    state: Literal["running", "exited", "lost", "unknown"]
+    """lost: its process is gone and left no exit code · unknown: see ``note``."""
+    code: int | None = None
+    """Exit code; above 128 it is 128 and the number of the signal that ended it."""
+    pid: int | None = None
+    processes: int = 0
+    """Processes of its group; of a job that has exited, those that outlived it."""
+    out_bytes: int = 0
+    err_bytes: int = 0
+    cpu_s: float = 0.0
+    """CPU time of its running processes, in seconds."""
+    rss_mib: float = 0.0
+    """Resident memory of its running processes."""
+    note: str = ""
+    tail: str = ""
+    """The end of both logs, ``err`` last; rewritten lines in their last state."""
+
+    def headline(self) -> str:
+        """State, code and size of the logs."""
+        end = "" if self.code is None else f", code {self.code}"
+        note = f", {self.note}" if self.note else ""
+        return f"{self.state}{end}{note}, {self.out_bytes + self.err_bytes} bytes of logs"
+
+
+class JobStatus(Tool[JobStatusArgs, JobState]):
+    """Tell whether a job runs or how it ended, and the end of its logs."""
+
+    def command(self, args: JobStatusArgs, call: CallContext) -> Command:
+        """Return the status script."""
+        return script(call, "job_status", (args.job, str(TAIL_BYTES)), STATUS_PARTS)
+
+    def parse(self, args: JobStatusArgs, call: CallContext, result: Result) -> JobState:
+        """Read how it stands."""
+        answers = read_answers(call, result)
+        tails = (
+            plain(decoded(answers[key]).decode(errors="replace"))
+            for key in ("out_tail", "err_tail")
+        )
+        return JobState.model_validate(
+            {
+                "state": answers["state"],
+                "code": answers["code"] or None,
+                "pid": answers["pid"] or None,
+                "processes": answers["processes"],
+                "out_bytes": answers["out_bytes"],
+                "err_bytes": answers["err_bytes"],
+                "cpu_s": int(answers["ticks"]) / int(answers["tick_hz"]),
+                "rss_mib": int(answers["rss_kib"]) / 1024,
+                "note": answers["note"],
+                "tail": "\n".join(tail for tail in tails if tail),
+            }
+        )
+
+    def subjects(self, args: JobStatusArgs) -> tuple[Subject, ...]:
+        """The job."""
+        return (job_subject(args.job),)
+
+
+class JobLogsArgs(Args):
+    """Which piece of which log."""
+
+    job: JobName
+    offset: int = Field(0, ge=0)
+    """Byte to begin at; ``next_offset`` of the piece before."""
+    limit_bytes: int = Field(65536, gt=0, le=131072)
+    stream: Literal["out", "err"] = "err"
+
+
+class JobLog(Observation):
+    """A piece of a job's log."""
+
+    text: str
+    next_offset: int
+    """Where the next piece begins; a character is never cut in two."""
+    size_bytes: int
+    """Size of the whole log."""
+
+
+class JobLogs(Tool[JobLogsArgs, JobLog]):
+    """Read a piece of a job's log, from any byte on."""
+
+    def command(self, args: JobLogsArgs, call: CallContext) -> Command:
+        """Return the script that prints the piece in base64."""
+        words = (args.job, args.stream, str(args.offset), str(args.limit_bytes))
+        return script(call, "job_logs", words, COMMON)
+
+    def parse(self, args: JobLogsArgs, call: CallContext, result: Result) -> JobLog:
+        """Read the piece; a character whose rest has not come yet is left for the next one."""
+        answers = read_answers(call, result)
+        data = decoded(answers["data"])
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        text = decoder.decode(data)
+        waiting = len(decoder.getstate()[0])
+        if waiting == len(data):
+            text, waiting = decoder.decode(b"", final=True), 0
+        following = args.offset + len(data) - waiting
+        return JobLog(text=text, next_offset=following, size_bytes=int(answers["size"]))
+
+    def subjects(self, args: JobLogsArgs) -> tuple[Subject, ...]:
+        """The job."""
+        return (job_subject(args.job),)
+
+
+class StopJobArgs(Args):
+    """Which job, and how patiently."""
+
+    job: JobName
+    grace_s: int = Field(5, ge=0, le=60)
+    """Seconds between SIGTERM and SIGKILL."""
+
+
+class JobStopped(Observation):
+    """What became of the job's processes."""
+
+    job: str
+    outcome: Literal["stopped", "was_not_running", "survived"]
+
+
+class StopJob(Tool[StopJobArgs, JobStopped]):
+    """End a job: SIGTERM to its process group, and SIGKILL to what is left after a while."""
+
+    risk = Risk.CHANGE
+
+    def command(self, args: StopJobArgs, call: CallContext) -> Command:
+        """Return the stop script, which acts only on processes whose start time is recorded."""
+        words = (args.job, str(args.grace_s))
+        return script(call, "job_stop", words, COMMON, timeout_s=args.grace_s + 30.0)
+
+    def parse(self, args: StopJobArgs, call: CallContext, result: Result) -> JobStopped:
+        """Read whether it is gone."""
+        outcome = read_answers(call, result)["outcome"]
+        return JobStopped.model_validate({"job": args.job, "outcome": outcome})
+
+    def subjects(self, args: StopJobArgs) -> tuple[Subject, ...]:
+        """The job."""
+        return (job_subject(args.job),)
+
+    def undoscript_text(self, args: StopJobArgs) -> str:
+        """A job is started again."""
+        return "started again with start_job"
+
+
+def job_subject(job: str) -> Subject:
+    """Return a job as a subject."""
+    return Subject(kind="job", key=job)
+
+
+def start_command(args: StartJobArgs, call: CallContext) -> Command:
+    """Return the command that starts a job; its variables travel as the command's own."""
+    runner = f"{script_text('job_common')}{script_text('job_run')}"
+    writer = f"write_runner() {{\ncat >\"$1\" <<'END_OF_RUNNER'\n{runner}END_OF_RUNNER\n}}\n"
+    words = (_folder(call), args.cwd or "", *args.argv)
+    command = script(call, "job_start", words, COMMON, timeout_s=30.0)
+    return replace(command, stdin=writer + (command.stdin or ""), env=args.env)
+
+
+def started(call: CallContext, result: Result) -> JobStarted:
+    """Read the answer of the start script.
+
+    Raises:
+        ToolFailed: nothing was started.
+    """
+    answers = read_answers(call, result)
+    if not answers["pid"]:
+        raise ToolFailed(
+            f"job {_folder(call)}: its folder is there, but it never came to life; look at its "
+            "folder and start it with a new call"
+        )
+    return JobStarted.model_validate(
+        {
+            "job": _folder(call),
+            "pid": answers["pid"],
+            "start_time": answers["start"],
+            "already": answers["already"],
+        }
+    )
+
+
+def _folder(call: CallContext) -> str:
+    return f"{call.run_id}-{call.call_id}"

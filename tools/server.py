@@ -1,0 +1,285 @@
+"""Start a server as a job, watch it until it answers or fails, and ask its parser for its options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field
+
+from tools.base import Args, CallContext, Observation, Risk, Subject, Tool, Watch
+from tools.command import Command, Result
+from tools.errors import ToolFailed
+from tools.help_text import parse_help
+from tools.jobs import (
+    STATUS_PARTS,
+    JobName,
+    JobStarted,
+    StartJobArgs,
+    job_subject,
+    start_command,
+    started,
+)
+from tools.logs import earliest_error, plain, progress
+from tools.script import decoded, read_answers, script
+
+TAIL_BYTES = 1536
+"""How much of the end of each log one sample shows."""
+HEAD_CHARS = 2000
+"""How much of a help text is shown."""
+LOST_SAMPLES = 5
+"""So many samples that cannot be read end a watch."""
+LOG_KEYS = ("out_tail", "err_tail", "out_error", "err_error")
+LAUNCHERS = re.compile(
+    r"(ba|da|k|z)?sh|busybox|chroot|doas|env|ionice|nice|nohup|nsenter|perl|python.*|ruby|script"
+    r"|setsid|stdbuf|su|sudo|timeout|unshare|xargs"
+)
+"""Programs that run what their words say: for these ``--help`` may be somebody else's word."""
+
+State = Literal["loading", "healthy", "exited", "stuck", "undecided"]
+Python = Annotated[str, Field(pattern=r"^(.*/)?python[0-9.]*$")]
+
+
+class StartServerArgs(StartJobArgs):
+    """What to run, and where it will listen."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(8000, ge=1, le=65535)
+    name: JobName = "server"
+
+
+class StartServer(Tool[StartServerArgs, JobStarted]):
+    """Start a server as a detached job; watch_server tells when it answers."""
+
+    risk = Risk.CHANGE
+    needs = ("config_parses", "imports", "options_known", "port_free")
+    establishes = ("process_up",)
+
+    def command(self, args: StartServerArgs, call: CallContext) -> Command:
+        """Return the command that starts the job."""
+        return start_command(args, call)
+
+    def parse(self, args: StartServerArgs, call: CallContext, result: Result) -> JobStarted:
+        """Read which process it became."""
+        return started(call, result)
+
+    def subjects(self, args: StartServerArgs) -> tuple[Subject, ...]:
+        """The job, by the name that people gave it, and the port."""
+        return (job_subject(args.name), _port(args.port))
+
+    def undo_text(self, args: StartServerArgs) -> str:
+        """A server is stopped as a job."""
+        return "stopped with stop_job"
+
+
+class WatchServerArgs(Args):
+    """Which server, and when to give up."""
+
+    job: JobName
+    url: str = Field(pattern=r"^https?://")
+    """Answers 200 when the server is up."""
+    stuck_after_s: float = Field(120.0, gt=0)
+    """So many seconds without a byte of log or a tick of CPU time mean that it hangs."""
+    limit_s: float = Field(1800.0, gt=0)
+    python: Python = "python3"
+    """A Python ≥ 3.8 on the target, which asks the server there."""
+
+
+class ServerState(Observation):
+    """How far a starting server is."""
+
+    state: State
+    """exited: its process has ended, however · undecided: the time was over before anything else."""
+    code: int | None = None
+    """Exit code, where it left one."""
+    waited_s: float
+    log_tail: str = ""
+    earliest_error: str = ""
+    """The first traceback's last line, or the first line that tells of an error."""
+    log_bytes: int = 0
+    cpu_s: float = 0.0
+    """CPU time of its processes, in seconds."""
+    http_status: int | None = None
+    port_owner: Literal["job", "other", ""] = ""
+    """Who answered with 200; ``other``: a process that is not the job's, so not this server."""
+    progress: str = ""
+
+    def headline(self) -> str:
+        """State, and what explains it best."""
+        words = self.earliest_error if self.state in ("exited", "stuck") else self.progress
+        if self.port_owner == "other":
+            words = "its port is answered by a process that is not the job's"
+        code = "" if self.code is None else f", code {self.code}"
+        return f"{self.state} after {self.waited_s:.1f} s{code}" + (f": {words}" if words else "")
+
+
+class WatchServer(Watch[WatchServerArgs, ServerState]):
+    """Watch a starting server until it answers, its process ends, or it hangs."""
+
+    interval_s = 0.5
+
+    def command(self, args: WatchServerArgs, call: CallContext) -> Command:
+        """Return the script that takes one sample, its own clock included."""
+        words = (args.job, str(TAIL_BYTES), args.url, args.python)
+        return script(call, "server_sample", words, STATUS_PARTS)
+
+    def parse(self, args: WatchServerArgs, call: CallContext, result: Result) -> ServerState:
+        """Read one sample."""
+        return self.parse_all(args, call, [result])
+
+    def parse_all(
+        self, args: WatchServerArgs, call: CallContext, results: Sequence[Result]
+    ) -> ServerState:
+        """Read all samples; times are those that the samples themselves carry.
+
+        Raises:
+            ToolFailed: there is no such job, or the last samples cannot be read.
+        """
+        recent = _readable(call, reversed(results))
+        last = next(recent, None)
+        if last is None:
+            read_answers(call, results[-1])
+            raise ToolFailed(f"no sample could be read: {results[-1].tail}")
+        first = next(_readable(call, iter(results)), last)
+        quiet_since = float(last["now"])
+        for sample in recent:
+            if _activity(sample) != _activity(last):
+                break
+            quiet_since = float(sample["now"])
+        now = float(last["now"])
+        return _state(args, last, now - float(first["now"]), now - quiet_since)
+
+    def finished(self, args: WatchServerArgs, observation: ServerState) -> bool:
+        """Whether there is nothing more to wait for."""
+        return observation.state in ("healthy", "exited", "stuck")
+
+    def limit_s(self, args: WatchServerArgs) -> float:
+        """The caller's limit."""
+        return args.limit_s
+
+    def subjects(self, args: WatchServerArgs) -> tuple[Subject, ...]:
+        """The job and its port."""
+        parts = urlsplit(args.url)
+        return (
+            job_subject(args.job),
+            _port(parts.port or (443 if parts.scheme == "https" else 80)),
+        )
+
+
+class ServerOptionsArgs(Args):
+    """Whose options."""
+
+    argv: tuple[str, ...] = Field(min_length=1)
+    """Program and subcommand; ``--help`` is added."""
+
+
+class HelpObservation(Observation):
+    """What a program's own parser knows."""
+
+    options: list[str]
+    """All spellings, such as ``--torch_dtype`` and ``--torch-dtype``."""
+    positionals: list[str]
+    """Names of words without a dash, such as ``FORCE_MODEL``."""
+    text_head: str
+
+    def headline(self) -> str:
+        """How much it knows."""
+        return f"{len(self.options)} options, positionals: {', '.join(self.positionals) or 'none'}"
+
+
+class ServerOptions(Tool[ServerOptionsArgs, HelpObservation]):
+    """Ask an installed program's ``--help`` for the options and positionals that it really knows."""
+
+    def command(self, args: ServerOptionsArgs, call: CallContext) -> Command:
+        """Return the program's own command for help."""
+        return Command.of(*args.argv, "--help", env={"COLUMNS": "120"}, timeout_s=90.0)
+
+    def parse(self, args: ServerOptionsArgs, call: CallContext, result: Result) -> HelpObservation:
+        """Read its help text.
+
+        Raises:
+            ToolFailed: it printed none; the message holds its last lines.
+        """
+        text = plain(result.stdout) or plain(result.stderr)
+        options, positionals = parse_help(text)
+        if not result.ok or not options:
+            said = "" if result.ok else f" ({result.how})"
+            raise ToolFailed(f"{' '.join(args.argv)} --help gave no help{said}:\n{result.tail}")
+        return HelpObservation(
+            options=options, positionals=positionals, text_head=text[:HEAD_CHARS]
+        )
+
+    def risk_of(self, args: ServerOptionsArgs) -> Risk:
+        """READ for an installed program with plain subcommands; others may ignore ``--help``."""
+        program, words = PurePosixPath(args.argv[0]), args.argv[1:]
+        if words[:1] == ("-m",):
+            known = program.name.startswith("python") and len(words) == 2
+        else:
+            known = LAUNCHERS.fullmatch(program.name) is None
+            known &= all(re.fullmatch(r"[a-z][a-z0-9_-]*", word) is not None for word in words)
+        installed = program.is_absolute() and program.parent.name == "bin"
+        return Risk.READ if installed and known else Risk.CHANGE
+
+
+def _port(port: int) -> Subject:
+    return Subject(kind="port", key=str(port))
+
+
+def _readable(call: CallContext, results: Iterator[Result]) -> Iterator[dict[str, str]]:
+    """Yield the samples that can be read, until several in a row cannot."""
+    lost = 0
+    for result in results:
+        try:
+            answers = read_answers(call, result)
+        except ToolFailed:
+            answers = {}
+        lost = 0 if "now" in answers else lost + 1
+        if lost >= LOST_SAMPLES:
+            return
+        if "now" in answers:
+            yield answers
+
+
+def _activity(sample: dict[str, str]) -> tuple[str, ...]:
+    return tuple(sample[key] for key in ("state", "out_bytes", "err_bytes", "ticks"))
+
+
+def _state(
+    args: WatchServerArgs, sample: dict[str, str], waited_s: float, quiet_s: float
+) -> ServerState:
+    if sample["state"] == "unknown":
+        raise ToolFailed(f"job {args.job}: {sample['note']}")
+    logs = {key: decoded(sample.get(key, "")).decode(errors="replace") for key in LOG_KEYS}
+    errors = (
+        earliest_error(logs[key]) for key in ("err_error", "out_error", "err_tail", "out_tail")
+    )
+    tails = [plain(logs[key]) for key in ("out_tail", "err_tail")]
+    state = ServerState.model_validate(
+        {
+            "state": "exited" if sample["state"] in ("exited", "lost") else "loading",
+            "code": sample["code"] or None,
+            "waited_s": round(waited_s, 3),
+            "log_tail": "\n".join(tail for tail in tails if tail),
+            "earliest_error": next((error for error in errors if error), ""),
+            "log_bytes": int(sample["out_bytes"]) + int(sample["err_bytes"]),
+            "cpu_s": int(sample["ticks"]) / int(sample["tick_hz"]),
+            "http_status": sample.get("http_status") or None,
+            "port_owner": sample.get("port_owner", ""),
+            "progress": progress(logs["err_tail"]) or progress(logs["out_tail"]),
+        }
+    )
+    return state.model_copy(update={"state": _verdict(args, state, quiet_s)})
+
+
+def _verdict(args: WatchServerArgs, state: ServerState, quiet_s: float) -> State:
+    if state.state == "exited":
+        return "exited"
+    if state.http_status == 200 and state.port_owner != "other":
+        return "healthy"
+    if quiet_s >= args.stuck_after_s:
+        return "stuck"
+    over = state.waited_s >= args.limit_s - 2 * WatchServer.interval_s
+    return "undecided" if over else "loading"
