@@ -17,7 +17,7 @@ LOCK = $(UV) pip compile pyproject.toml --quiet --universal --python-version 3.1
 
 help: ## List these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' Makefile | \
-		awk -F'#' '{ printf "%-16s %s\n", $$1, $$2 }'
+		awk -F'#' '{ printf "%-17s %s\n", $$1, $$2 }'
 
 setup: ## Make .venv with the locked packages and the bringup command
 	@$(SETUP)

@@ -68,12 +68,14 @@ def standing(view: View, check: Check) -> Standing:
 
 
 def spare_ports(site: Site) -> tuple[int, ...]:
-    """Return the ports that the goal allows besides its own."""
+    """Return the ports that the goal allows besides its own, else the next ones, to be asked for."""
     ports: list[int] = []
     for text in site.goal.allow.ports:
         low, _, high = text.partition("-")
         ports.extend(range(int(low), int(high or low) + 1))
-    return tuple(port for port in ports if port != site.port)[:SPARE_PORTS]
+    others = [port for port in ports if port != site.port]
+    nearby = range(site.port + 1, min(site.port + SPARE_PORTS, 65536))
+    return tuple(others or nearby)[:SPARE_PORTS]
 
 
 def call_for(site: Site, tool: str, **args: Any) -> ToolCall:
@@ -97,7 +99,9 @@ def _config(view: View, site: Site) -> ToolCall:
     )
 
 
-def _imports(view: View, site: Site) -> ToolCall:
+def _imports(view: View, site: Site) -> ToolCall | None:
+    if not site.engine.modules:
+        return None
     return call_for(site, ImportProbe().name, python=site.python, modules=site.engine.modules)
 
 
@@ -204,6 +208,7 @@ CHECKS: dict[str, Check] = {
             judge.imports,
             _of_environment,
             USABLE,
+            Verdict(True, "the engine names no modules"),
         ),
         Check(
             "options_known",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tools.base import Args, Observation, Tool
+from tools.base import Args, Observation, Risk, Subject, Tool
 
 
 class Said(Observation):
@@ -84,6 +84,16 @@ class UsePortArgs(Args):
 
 class UsePort(Tool[UsePortArgs, Said]):
     """Use another port than the goal's; allowed for ports that the goal allows, else asked."""
+
+    risk = Risk.CHANGE
+
+    def subjects(self, args: UsePortArgs) -> tuple[Subject, ...]:
+        """Return the port."""
+        return (Subject(kind="port", key=str(args.port)),)
+
+    def undo_text(self, args: UsePortArgs) -> str:
+        """A port is chosen for this run only."""
+        return "the next run asks for the goal's own port again"
 
 
 class GiveUpArgs(Args):

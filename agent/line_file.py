@@ -119,7 +119,9 @@ class LineFile:
 
 def _cannot(act: str, path: Path, error: OSError) -> TranscriptError:
     if error.errno in _FULL:
-        advice = "make room there, then go on with `bringup resume`"
+        advice = "make room there"
+        if act != "create":
+            advice += ", then go on with `bringup resume`"
     elif isinstance(error, FileExistsError) and act == "create":
         advice = "a run is never written over; choose another name"
     else:

@@ -31,12 +31,13 @@ MIN_LENGTH = 6
 MAX_DEPTH = 100
 """Data nested deeper is withheld; a JSON reader would refuse it later."""
 
+_MOST_PASSES = 8
 _SHAPE = r"secret:shape-\d{1,6}"
 _SHAPE_NUMBER = re.compile(r"«secret:shape-(\d{1,6})»")
 _PATH_NAME = re.compile(r"(?!withheld$)[a-z][a-z0-9_-]{0,31}")
-# A path begins after anything that cannot belong to one, or after -I, \n or a colour code; it ends
-# where its last component does.
-_BEFORE_PATH = r"(?:(?<![\w.~+»-])|(?<=-[BIL])|(?<=\\[nrt])|(?<=[0-9\[][mK]))"
+# The first slash of a path comes after anything that cannot belong to one, or after -I, \n or a
+# colour code; a path ends where its last component does.
+_FIRST_SLASH = r"/(?:(?<![\w.~+»-]/)|(?<=-[BIL]/)|(?<=\\[nrt]/)|(?<=[0-9\[][mK]/))"
 _AFTER_PATH = r"(?![\w~+-])(?!\.[\w.~+-])"
 _SECRET_NAME = re.compile(
     r"TOKENS?(?=$|_)|(?:^|_|API|ACCESS|PRIVATE|SECRET)KEYS?(?=$|_)|SECRET|PASSWORD|PASSWD|PASSPHRASE"
@@ -87,9 +88,13 @@ class Redactor:
         self._path_names = {path: name for name, path in reversed(self._paths.items())}
         self._placeholders = _placeholders(self._secrets, self._paths)
         forms = {form for value in self._secrets.values() for form in forms_of(value)}
-        self._secret_pattern = self._pattern(map(wrapped, _longest_first(forms)))
-        any_path = "|".join(map(re.escape, _longest_first(self._path_names)))
-        self._path_pattern = self._pattern([f"{_BEFORE_PATH}(?:{any_path}){_AFTER_PATH}"])
+        found = [
+            f"(?P<placeholder>{self._placeholders.pattern})",
+            *map(wrapped, _longest_first(forms)),
+        ]
+        self._secret_pattern = re.compile("|".join(found))
+        any_path = "|".join(re.escape(path[1:]) for path in _longest_first(self._path_names))
+        self._path_pattern = re.compile(f"{_FIRST_SLASH}(?:{any_path}){_AFTER_PATH}")
         self._shapes: dict[str, str] = {}
         self._next_shape = 1
         self._names: dict[str, None] = {}
@@ -150,6 +155,14 @@ class Redactor:
     def _text(self, text: str) -> str:
         if not text.isascii():
             text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+        for _ in range(_MOST_PASSES):
+            before, text = text, self._pass(text)
+            if text == before:
+                return text
+        return WITHHELD
+
+    def _pass(self, text: str) -> str:
+        """Replace what is seen; a placeholder may set apart a token that ran into its neighbour."""
         if self._forms:
             line = flat(text)
             if any(form in line for form in self._forms):
@@ -165,8 +178,6 @@ class Redactor:
         return self._placeholder(f"secret:{self._forms[flat(match[0])]}")
 
     def _path(self, match: re.Match[str]) -> str:
-        if match["placeholder"]:
-            return match[0]
         return self._placeholder(self._path_names[match[0]])
 
     def _hide_shapes(self, text: str) -> str:
@@ -184,10 +195,6 @@ class Redactor:
             name = self._shapes[match["secret"]] = f"secret:shape-{self._next_shape}"
             self._next_shape += 1
         return match[0][: start - begin] + self._placeholder(name) + match[0][end - begin :]
-
-    def _pattern(self, patterns: Iterable[str]) -> re.Pattern[str]:
-        """Return a pattern that passes over placeholders and finds what ``patterns`` find."""
-        return re.compile("|".join([f"(?P<placeholder>{self._placeholders.pattern})", *patterns]))
 
     def _placeholder(self, name: str) -> str:
         self._names.setdefault(name)

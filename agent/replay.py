@@ -2,11 +2,13 @@
 
 Today's parsers, facts, hypotheses, gate, policy and verdicts run on what the connector returned then. Nothing
 is sent anywhere: a command that was not recorded, or not as the next one, is a difference and ends the replay.
-Time is the recording's own.
+Time is the recording's own. Paths are put where no machine has them (``/replay/env`` for ``«env»``), so the
+whole way, redaction included, is the one that a live run takes.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,15 +22,18 @@ from agent.events import (
     ApprovalAnswered,
     ApprovalAsked,
     CallSampled,
+    RedactionMap,
     RunEnded,
     RunStarted,
 )
 from agent.fold import View
+from agent.redact import Redactor
 from agent.run import Run
 from agent.transcript import MemoryTranscript, TranscriptError, read
 from agent.values import Outcome
 from tools.command import Command, OnOutput, Result
 
+PLACEHOLDER = re.compile(r"«([a-z][a-z0-9_-]{0,31})»")
 VOLATILE = {"t": True, "prev": True, "duration_s": True}
 """Fields that are not compared: they are read from the recording or from a clock."""
 
@@ -100,11 +105,12 @@ def replay(path: Path, driver: Callable[[Run, Answer], Outcome] = loop) -> Repla
     Raises:
         TranscriptError: it cannot be read, or does not begin with its header.
     """
-    loaded = read(path)
-    events = loaded.events
+    recorded = read(path).events
+    redactor = _elsewhere(path)
+    events = [redactor.restore(event) for event in recorded]
     if not events or not isinstance(events[0], RunStarted):
         raise TranscriptError(f"{path}: a transcript begins with run_started; this one does not")
-    run, written = _prepare(events, events[0])
+    run, written = _prepare(events, events[0], redactor)
     departed: _Departed | None = None
     try:
         driver(run, _answers(events))
@@ -112,18 +118,21 @@ def replay(path: Path, driver: Callable[[Run, Answer], Outcome] = loop) -> Repla
         departed = met
     except NothingRecorded as met:
         departed = _Departed(str(met), "(the recording ends)")
-    return _compare(str(path), events, written.events, departed)
+    return _compare(str(path), recorded, written.events, departed)
 
 
-def _prepare(events: Sequence[AnyEvent], header: RunStarted) -> tuple[Run, MemoryTranscript]:
+def _elsewhere(path: Path) -> Redactor:
+    """Return a redactor that puts every path placeholder of the file below ``/replay``."""
+    names = set(PLACEHOLDER.findall(path.read_text(encoding="utf-8", errors="replace")))
+    return Redactor({}, {name: f"/replay/{name}" for name in names - {"withheld"}})
+
+
+def _prepare(
+    events: Sequence[AnyEvent], header: RunStarted, redactor: Redactor
+) -> tuple[Run, MemoryTranscript]:
     samples = [event for event in events if isinstance(event, CallSampled)]
     times = [event.t for event in events]
-    written = MemoryTranscript()
-
-    def clock() -> float:
-        return times[min(len(written.events), len(times) - 1)]
-
-    written = MemoryTranscript(clock=clock)
+    written = MemoryTranscript(redactor, lambda: times[min(len(written.events), len(times) - 1)])
     connector = RecordedConnector("recorded", samples)
     hosts = [str(host["name"]) for host in header.goal.get("hosts", [])]
     run = Run(
@@ -135,7 +144,7 @@ def _prepare(events: Sequence[AnyEvent], header: RunStarted) -> tuple[Run, Memor
         host_dir=header.host_dir,
         sleep=lambda _: None,
     )
-    run.record(header)
+    run.record(header, *(event for event in events if isinstance(event, RedactionMap)))
     return run, written
 
 

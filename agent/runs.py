@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import secrets
 from collections.abc import Mapping
@@ -13,11 +12,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 import platformdirs
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from agent.events import EVENT, AnyEvent, RunEnded, RunStarted
 from agent.lock import owner
 from agent.settings import Settings
+from agent.transcript_reader import reason_of
 
 LAST = "last"
 """Names the run that was started last."""
@@ -29,6 +29,12 @@ _TAIL_BYTES = 64 * 2**10
 
 class RunError(Exception):
     """A run cannot be made or found; the message says why and what to do."""
+
+
+class _Private(BaseModel):
+    """What ``private.json`` holds."""
+
+    paths: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,7 @@ class RunFolder:
         fresh = self.private.with_suffix(".new")
         try:
             fresh.touch(mode=0o600)
-            fresh.write_text(json.dumps({"paths": dict(paths)}, indent=1) + "\n", encoding="utf-8")
+            fresh.write_text(_Private(paths=dict(paths)).model_dump_json(), encoding="utf-8")
             fresh.replace(self.private)
         except OSError as error:
             raise RunError(f"{self.private}: cannot write: {error.strerror}") from error
@@ -74,12 +80,13 @@ class RunFolder:
             RunError: the file is damaged or cannot be read.
         """
         try:
-            paths = json.loads(self.private.read_text(encoding="utf-8"))["paths"]
+            return _Private.model_validate_json(self.private.read_bytes()).paths
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise RunError(f"{self.private}: cannot read the run's paths: {error}") from error
-        return {str(name): str(path) for name, path in dict(paths).items()}
+        except ValidationError as error:
+            raise RunError(f"{self.private}: damaged: {reason_of(error)}") from error
+        except OSError as error:
+            raise RunError(f"{self.private}: cannot read: {error.strerror}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,10 +242,7 @@ def _last_event(file: BinaryIO) -> AnyEvent | None:
     while True:
         start = max(0, size - length)
         file.seek(start)
-        lines = file.read(size - start).split(b"\n")
-        if start:
-            lines = lines[1:]
-        for line in reversed(lines):
+        for line in reversed(file.read(size - start).split(b"\n")):
             if event := _event(line):
                 return event
         if not start:

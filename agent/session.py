@@ -106,7 +106,7 @@ def begin(
             policy=policy.model_dump(mode="json"),
             host_dir=host_dir,
         ),
-        RedactionMap(placeholders=redactor.names),
+        RedactionMap(placeholders=tuple(f"«{name}»" for name in sorted(redactor.private()))),
     )
     return Session(run, folder, transcript)
 

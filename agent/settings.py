@@ -87,17 +87,24 @@ def load(**flags: Any) -> Settings:
         SettingsError: the file cannot be read, a key is unknown, or a value is wrong.
     """
     given = {name: value for name, value in flags.items() if value is not None}
-    if os.environ.get(CONFIG) and not config_file().exists():
-        raise SettingsError(f"{config_file()}: no such file; {CONFIG} names it")
+    _check_file(config_file())
     try:
         return Settings(**given)
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{config_file()}: not valid TOML: {_safe(str(error))}") from None
+        raise SettingsError(f"{config_file()}: not valid TOML: {error}") from None
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise SettingsError(f"{config_file()}: cannot read the settings: {reason}") from None
     except ValidationError as error:
         raise SettingsError(_safe(_explain(error, given))) from None
+
+
+def _check_file(path: Path) -> None:
+    """Refuse what would be passed over in silence."""
+    if os.environ.get(CONFIG) and not path.exists():
+        raise SettingsError(f"{path}: no such file; {CONFIG} names it")
+    if path.exists() and not path.is_file():
+        raise SettingsError(f"{path}: cannot read the settings: not a file")
 
 
 def _explain(error: ValidationError, flags: dict[str, Any]) -> str:

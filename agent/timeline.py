@@ -101,9 +101,10 @@ class Timeline:
             return []
         said = event.message or scalars(event.observation)
         if ok and queued is not None and queued.origin == "survey":
-            return [Row("survey", (Line(f"{_title(queued)}: {one_line(said)}"),), queued.t)]
+            line = Line(f"{_title(queued)}: {one_line(said)}", right=event.id)
+            return [Row("survey", (line,), queued.t)]
         mark, mark_style = _STATUS[event.status]
-        right = f"{mark} {event.duration_s:.1f} s" if event.duration_s else mark
+        right = f"{event.id}  {mark} {event.duration_s:.1f} s"
         kind, style, t = "call", "", event.t
         lines: tuple[Line, ...] = (Line(event.tool),)
         if queued is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from rich.cells import set_cell_size
 from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
@@ -12,8 +13,8 @@ from agent.visible import cut, in_ascii, visible
 
 WIDEST_KIND = 11
 """Columns of the kind, with a blank after it."""
-_TIME = 7
-_LEAST_BODY = 24
+_TIME = 9
+_LEAST_BODY = 16
 _MOST_WRAPPED = 12
 
 
@@ -62,10 +63,11 @@ class Drawing:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         """Yield the lines; a time that repeats is shown once."""
-        shown = ""
+        shown, blank = "", True
         for row in self.rows:
-            if row.gap:
+            if row.gap and not blank:
                 yield Text()
+            blank = not any(line.text for line in row.lines)
             time = clock(row.t) if row.t is not None else ""
             yield from _draw(row, "" if time == shown else time, console, options)
             shown = time or shown
@@ -73,15 +75,19 @@ class Drawing:
 
 def _draw(row: Row, time: str, console: Console, options: ConsoleOptions) -> Iterator[Text]:
     ascii_only = options.ascii_only
-    width = max(_LEAST_BODY, options.max_width - _TIME - WIDEST_KIND - 1)
-    kind: Text | None = Text(f"{cut(row.kind, WIDEST_KIND - 1):<{WIDEST_KIND}}", row.style)
+    width = max(_LEAST_BODY, options.max_width - _TIME - WIDEST_KIND)
+    name = in_ascii(visible(row.kind)) if ascii_only else visible(row.kind)
+    name = cut(name.replace("\n", " "), WIDEST_KIND - 1, ascii_only=ascii_only)
+    kind: Text | None = Text(set_cell_size(name, WIDEST_KIND), row.style)
     for line in row.lines:
         mark = Text(in_ascii(line.mark) if ascii_only else line.mark, line.mark_style)
         if mark:
             mark.append(" ")
         indent = mark.cell_len
         for body in _body(line, width - indent, console, ascii_only):
-            start = Text.assemble((f" {time:<{_TIME}}", "dim"), kind or " " * WIDEST_KIND, mark)
+            start = Text.assemble(
+                (f"{time:>7}".ljust(_TIME), "dim"), kind or " " * WIDEST_KIND, mark
+            )
             time, kind, mark = "", None, Text(" " * indent)
             drawn = start.append_text(body)
             drawn.rstrip()
@@ -95,6 +101,8 @@ def _body(line: Line, width: int, console: Console, ascii_only: bool) -> Iterabl
     if line.wrap:
         return _wrapped(Text(text, line.style), width, console)
     room = width - len(right) - 2 if right else width
+    if room < _LEAST_BODY // 2:
+        text, right, room = f"{text}\n{right}", "", width
     first, *others = [cut(part, room, ascii_only=ascii_only) for part in text.split("\n")]
     head = Text(first, line.style)
     if right:

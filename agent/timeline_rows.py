@@ -24,8 +24,11 @@ def _run_started(event: e.RunStarted) -> list[Row]:
     goal = event.goal
     asked = "asks" if event.interactive else "nobody to ask"
     how = [event.mode, event.brain, "--yes" if event.yes else asked]
-    title = Line(event.run_id, "bold", right=" · ".join(how))
-    rows = [Row("bringup", (title,), style="bold"), _labelled("started", event.started_at)]
+    rows = [
+        Row("bringup", (Line(event.run_id, "bold"),), style="bold"),
+        _labelled("started", event.started_at),
+        _labelled("mode", " · ".join(how)),
+    ]
     hosts = ", ".join(_name(host) for host in goal.get("hosts") or ()) or "local"
     where = f"{goal.get('model', '?')} on {hosts}"
     if goal.get("port"):

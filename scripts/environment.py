@@ -44,7 +44,8 @@ def main() -> int:
         "--this-python", action="store_true", help="take the Python that runs this, or none"
     )
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
     try:
         set_up(options.dev, options.this_python)
     except Failure as failure:

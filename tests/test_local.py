@@ -14,10 +14,8 @@ from pathlib import Path
 import pytest
 
 from tools.command import Command, Ending, Result
-from tools.connectors.base import Capture, Connector
+from tools.connectors.base import Connector
 from tools.connectors.local import Local
-from tools.connectors.scripted import Scripted
-from tools.errors import ConnectionFailed
 
 LOCAL: Connector = Local()
 
@@ -122,31 +120,6 @@ def test_a_character_may_come_in_halves() -> None:
     result = LOCAL.run(command, lambda stream, text: pieces.append(text))
     assert result.stdout == "€"
     assert pieces == ["€"]
-
-
-@pytest.mark.parametrize("step", [1, 3, 7, 64])
-@pytest.mark.parametrize("limits", [(0, 0), (1, 1), (5, 8), (10, 0), (0, 9)])
-def test_cuts_never_go_through_a_character(step: int, limits: tuple[int, int]) -> None:
-    text = "aé€😀" * 20
-    capture = Capture(*limits)
-    data = text.encode()
-    for start in range(0, len(data), step):
-        capture.feed(data[start : start + step])
-    capture.feed(b"", final=True)
-    head, _, tail = capture.text.partition(f"\n[... {capture.omitted} bytes left out ...]\n")
-    assert text.startswith(head)
-    assert text.endswith(tail)
-    assert len(head.encode()) <= limits[0]
-    assert len(tail.encode()) <= limits[1]
-    assert len((head + tail).encode()) + capture.omitted == len(data)
-
-
-def test_what_fits_is_kept_whole() -> None:
-    capture = Capture(3, 4)
-    for byte in "a€b€".encode()[:7]:
-        capture.feed(bytes([byte]))
-    assert capture.omitted == 0
-    assert capture.feed(b"", final=True) == "\N{REPLACEMENT CHARACTER}"
 
 
 def test_output_is_told_while_it_comes() -> None:
@@ -313,31 +286,3 @@ def test_a_step_of_the_wall_clock_changes_nothing(monkeypatch: pytest.MonkeyPatc
     result = sh("sleep 0.3; echo done", timeout_s=5)
     assert result.stdout == "done\n"
     assert 0.3 <= result.duration_s < 1
-
-
-HELLO = Result(Ending.EXITED, code=0, stdout="hello\n")
-BYE = Result(Ending.EXITED, code=1, stderr="bye\n")
-
-
-def test_scripted_mapping_answers_in_any_order() -> None:
-    told: list[tuple[str, str]] = []
-    target: Connector = Scripted({("echo", "hello"): HELLO, ("false",): BYE})
-    for argv, answer in ((("false",), BYE), (("echo", "hello"), HELLO), (("false",), BYE)):
-        assert target.run(Command.of(*argv), lambda *piece: told.append(piece)) is answer
-    assert told == [("stderr", "bye\n"), ("stdout", "hello\n"), ("stderr", "bye\n")]
-    with pytest.raises(ConnectionFailed) as caught:
-        target.run(Command.of("echo", "hello you"))
-    assert "`echo 'hello you'`" in str(caught.value)
-    assert "nearest known command is `echo hello`" in str(caught.value)
-
-
-def test_scripted_queue_keeps_its_order() -> None:
-    target = Scripted([(("a",), HELLO), (("b",), BYE)], name="spark-1")
-    with pytest.raises(ConnectionFailed, match=r"spark-1: .*`b`; the next recorded command is `a`"):
-        target.run(Command.of("b"))
-    assert target.run(Command.of("a")) is HELLO
-    assert target.left == (("b",),)
-    assert target.run(Command.of("b")) is BYE
-    with pytest.raises(ConnectionFailed, match="all recorded answers are used up"):
-        target.run(Command.of("b"))
-    assert [command.argv for command in target.asked] == [("b",), ("a",), ("b",), ("b",)]

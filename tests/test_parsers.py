@@ -1,7 +1,7 @@
 """Every tool reads real output: one data file a case, no code a case.
 
 ``tests/parsers/<tool>/<case>.json`` holds ``args``, ``marker``, ``result`` as it was recorded (or,
-for a watch, ``results``), and what has to come out: ``observation``, or ``error`` as "Type: message".
+for a watch, ``results``), and what has to come out: ``observation``, or ``error`` as "Type: text".
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ from agent import events as e
 from agent.timeline import Timeline, plain, render
 from agent.transcript import MemoryTranscript
 from agent.values import CallStatus, FixVerdict, Outcome, Purpose, ToolCall
-from agent.visible import cut, in_ascii, visible
 from tools.base import Risk, Subject
 from tools.command import Ending, Result
 
@@ -32,16 +31,12 @@ def ended(
     seconds: float = 0.4,
     status: CallStatus = CallStatus.OK,
 ) -> e.CallEnded:
-    return e.CallEnded(
-        call_id=id, tool=tool, status=status, message=message, duration_s=seconds
-    )
+    return e.CallEnded(call_id=id, tool=tool, status=status, message=message, duration_s=seconds)
 
 
 def looked(id: str, tool: str, message: str, origin: str = "survey") -> list[e.AnyEvent]:
     return [
-        e.CallQueued.model_validate(
-            {"call": call(id, tool), "origin": origin, "command": PROBE}
-        ),
+        e.CallQueued.model_validate({"call": call(id, tool), "origin": origin, "command": PROBE}),
         e.CallStarted(call_id=id),
         ended(id, tool, message),
     ]
@@ -211,3 +206,94 @@ def story() -> list[e.AnyEvent]:
         now[0] = t
         transcript.append(*events)
     return transcript.events
+
+
+def test_the_story_at_80_columns() -> None:
+    text = plain(story())
+    assert max(map(cell_len, text.splitlines())) <= 80
+    assert text.splitlines()[:12] == [
+        "         bringup    20261130-142233-ab12",
+        "         started    2026-11-30T14:22:33+01:00",
+        "         mode       supervised · playbook · asks",
+        "         serve      «goal»/ckpt on local, 127.0.0.1:8000",
+        "         in         «env» (transformers)",
+        "         proved by  config_parses, process_up, health, chat",
+        "",
+        "  00:00  survey     host_facts: Debian GNU/Linux 12 x86_64, 2 CPUs, 6012 of…  e3",
+        "         survey     python_environment: Python 3.11.7, pip 24.0, 61 package…  e6",
+        "         survey     port_owner: free                                          e9",
+        "",
+        "  00:02  says       The model's config has to parse before anything else is",
+    ]
+    for line in (
+        "         look       autoconfig                               e14  ✗ failed 2.7 s",
+        "                    $ «env»/bin/python -I -c 'import json, sys; print(json.dump…",
+        "  00:04  suspects   1. transformers 4.57.6 is too old",
+        "         diagnosis  transformers 4.57.6 does not know qwen3_5_text; 5.2.0 and",
+        "                    seen in e14, e8 · told by config_parses",
+        "         asks       Install transformers 5.24.0",
+        "                    change · environment «env» · on local",
+        "  00:31  answer     yes, by person: go on",
+        "         change     pip_install for d1                             e22  ✓ 15.8 s",
+        "         verdict    f1 verified",
+        "                    after:  the check holds",
+        "                    looked 3 times",
+        "         you        please keep it running",
+        "         claims     the server answers (e31)",
+        "         check      ✓ chat: well-formed, 32 tokens in 0.61 s, 52 tokens/s",
+        "         check      ? gpu_busy: no GPU is visible here",
+        "         outcome    ready                                                 exit 0",
+        "         fixes      f1 · too old · verified",
+        "                    seconds to ready: 71.3",
+    ):
+        assert line in text.splitlines(), line
+
+
+@pytest.mark.parametrize("width", [39, 60, 80, 200])
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_every_width_and_encoding(width: int, ascii_only: bool) -> None:
+    text = plain(story(), width=width, ascii_only=ascii_only)
+    assert max(map(cell_len, text.splitlines())) <= width
+    assert text.isascii() is ascii_only
+    assert not [line for line in text.splitlines() if line.endswith(" ")]
+    for words in ("20261130", "install", "ready"):
+        assert words in text
+
+
+def drawn(events: list[e.AnyEvent], **options: object) -> str:
+    file = io.StringIO()
+    fixed = {"width": 80, "force_terminal": True, "color_system": "standard"}
+    Console(file=file, **{**fixed, **options}).print(render(events))  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+def test_colours_only_where_they_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[32m" in drawn(story())
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[32m" not in drawn(story())
+    assert "\x1b" not in plain(story())
+
+
+def test_a_call_without_an_end_and_one_without_a_beginning() -> None:
+    transcript = MemoryTranscript()
+    transcript.append(
+        ended("c9", "grep", "", status=CallStatus.UNKNOWN),
+        e.CallQueued(
+            call=call("c1", "pip_install", target="spark-1"), risk=Risk.CHANGE, command="x"
+        ),
+        e.CallStarted(call_id="c1"),
+    )
+    lines = plain(transcript.events).splitlines()
+    assert lines[0].split() == ["00:00", "call", "grep", "e0", "?", "unknown", "0.4", "s"]
+    assert lines[1:] == [
+        "         change     pip_install on spark-1",
+        "                    $ x",
+        "                    its end is not on record",
+    ]
+
+
+def test_one_event_at_a_time_gives_the_same_rows() -> None:
+    timeline = Timeline()
+    rows = [row for event in story() for row in timeline.rows(event)]
+    assert tuple(rows + timeline.unfinished()) == render(story()).rows

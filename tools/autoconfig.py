@@ -15,7 +15,8 @@ class ConfigProbeArgs(ProbeArgs):
 
     model: str = Field(min_length=1, description="A model folder, or a config.json file.")
     registry: tuple[str, ...] = Field(
-        (), description="Modules that register the engine's config classes, imported beforehand."
+        default=(),
+        description="Modules that register the engine's config classes, imported beforehand.",
     )
 
 

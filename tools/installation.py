@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field
+from packaging.utils import canonicalize_name
+from pydantic import AfterValidator, Field
 
 from tools.base import CallContext, Observation, Risk
 from tools.command import Command, Result
@@ -31,15 +32,19 @@ class RequirementsArgs(ProbeArgs):
         min_length=1, description="As pip reads them: transformers>=5.2."
     )
     constraints: tuple[Requirement, ...] = Field(
-        (), description="Versions that must hold if the package is installed: torch==2.13.0."
+        default=(),
+        description="Versions that must hold if the package is installed: torch==2.13.0.",
     )
-    extra_index: tuple[str, ...] = Field((), description="Addresses of further package indexes.")
+    extra_index: tuple[str, ...] = Field(
+        default=(), description="Addresses of further package indexes."
+    )
 
 
 class Move(Observation):
     """One package that would be installed."""
 
-    name: str
+    name: Annotated[str, AfterValidator(canonicalize_name)]
+    """Normalized, as in ``EnvironmentState.versions``."""
     from_version: str | None
     """The version that is installed now."""
     to_version: str
@@ -90,7 +95,7 @@ class Installation(Observation):
     """What was installed."""
 
     installed: list[str]
-    """As ``name==version``."""
+    """As ``name==version``, names normalized."""
     conflicts: list[str]
     """pip's sentences about packages that do not fit any more: to be judged, not errors."""
     already: bool

@@ -8,7 +8,6 @@ our own process. The target needs a POSIX shell and coreutils.
 
 from __future__ import annotations
 
-import codecs
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -18,10 +17,11 @@ from tools.base import Args, CallContext, Observation, Risk, Subject, Tool
 from tools.command import Command, Result
 from tools.errors import ToolFailed
 from tools.logs import plain
-from tools.script import decoded, read_answers, script, script_text
+from tools.script import number, read_answers, script, script_text
 
 COMMON = ("job_common",)
-STATUS_PARTS = ("job_common", "job_report")
+LOG_PARTS = ("job_common", "job_text")
+STATUS_PARTS = (*LOG_PARTS, "job_report")
 TAIL_BYTES = 4096
 """How much of the end of each log a status shows."""
 
@@ -72,7 +72,7 @@ class StartJob(Tool[StartJobArgs, JobStarted]):
         """The job, by the name that people gave it."""
         return (Subject(kind="job", key=args.name),)
 
-    def undoscript_text(self, args: StartJobArgs) -> str:
+    def undo_text(self, args: StartJobArgs) -> str:
         """A job is stopped."""
         return "stopped with stop_job"
 
@@ -120,20 +120,17 @@ class JobStatus(Tool[JobStatusArgs, JobState]):
     def parse(self, args: JobStatusArgs, call: CallContext, result: Result) -> JobState:
         """Read how it stands."""
         answers = read_answers(call, result)
-        tails = (
-            plain(decoded(answers[key]).decode(errors="replace"))
-            for key in ("out_tail", "err_tail")
-        )
+        tails = (plain(answers.get(key, "")) for key in ("out_tail", "err_tail"))
         return JobState.model_validate(
             {
                 "state": answers["state"],
                 "code": answers["code"] or None,
                 "pid": answers["pid"] or None,
-                "processes": answers["processes"],
-                "out_bytes": answers["out_bytes"],
-                "err_bytes": answers["err_bytes"],
-                "cpu_s": int(answers["ticks"]) / int(answers["tick_hz"]),
-                "rss_mib": int(answers["rss_kib"]) / 1024,
+                "processes": number(answers, "processes"),
+                "out_bytes": number(answers, "out_bytes"),
+                "err_bytes": number(answers, "err_bytes"),
+                "cpu_s": number(answers, "ticks") / number(answers, "tick_hz"),
+                "rss_mib": number(answers, "rss_kib") / 1024,
                 "note": answers["note"],
                 "tail": "\n".join(tail for tail in tails if tail),
             }
@@ -150,7 +147,7 @@ class JobLogsArgs(Args):
     job: JobName
     offset: int = Field(0, ge=0)
     """Byte to begin at; ``next_offset`` of the piece before."""
-    limit_bytes: int = Field(65536, gt=0, le=131072)
+    limit_bytes: int = Field(65536, gt=0, le=65536)
     stream: Literal["out", "err"] = "err"
 
 
@@ -158,8 +155,12 @@ class JobLog(Observation):
     """A piece of a job's log."""
 
     text: str
+    """As it was written, without NUL and ETX; what is no UTF-8 is replaced.
+
+    It ends between two words where it can, so that neither a character nor a path is cut in two.
+    """
     next_offset: int
-    """Where the next piece begins; a character is never cut in two."""
+    """Where the next piece begins."""
     size_bytes: int
     """Size of the whole log."""
 
@@ -168,21 +169,18 @@ class JobLogs(Tool[JobLogsArgs, JobLog]):
     """Read a piece of a job's log, from any byte on."""
 
     def command(self, args: JobLogsArgs, call: CallContext) -> Command:
-        """Return the script that prints the piece in base64."""
+        """Return the script that prints the piece and counts its bytes."""
         words = (args.job, args.stream, str(args.offset), str(args.limit_bytes))
-        return script(call, "job_logs", words, COMMON)
+        return script(call, "job_logs", words, LOG_PARTS)
 
     def parse(self, args: JobLogsArgs, call: CallContext, result: Result) -> JobLog:
-        """Read the piece; a character whose rest has not come yet is left for the next one."""
+        """Read the piece."""
         answers = read_answers(call, result)
-        data = decoded(answers["data"])
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        text = decoder.decode(data)
-        waiting = len(decoder.getstate()[0])
-        if waiting == len(data):
-            text, waiting = decoder.decode(b"", final=True), 0
-        following = args.offset + len(data) - waiting
-        return JobLog(text=text, next_offset=following, size_bytes=int(answers["size"]))
+        return JobLog(
+            text=answers.get("text", ""),
+            next_offset=number(answers, "next"),
+            size_bytes=number(answers, "size"),
+        )
 
     def subjects(self, args: JobLogsArgs) -> tuple[Subject, ...]:
         """The job."""
@@ -223,7 +221,7 @@ class StopJob(Tool[StopJobArgs, JobStopped]):
         """The job."""
         return (job_subject(args.job),)
 
-    def undoscript_text(self, args: StopJobArgs) -> str:
+    def undo_text(self, args: StopJobArgs) -> str:
         """A job is started again."""
         return "started again with start_job"
 

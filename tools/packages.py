@@ -6,33 +6,23 @@ import json
 import re
 from typing import Any, ClassVar
 
+from packaging.utils import canonicalize_name
 from pydantic import Field
 
 from tools.base import CallContext, Observation
 from tools.command import Command, Ending, Result
 from tools.errors import BadReply
-from tools.installation import InstallPip, PipInstall, PipResolve
-from tools.pip import PackageName, PipTool, normalized, pip_command
+from tools.pip import PackageName, PipTool, pip_command
 from tools.pip_messages import conflict_lines
-from tools.probe import NOT_FOUND, ProbeArgs, ProbeTool, environment, last_marked
-
-__all__ = [
-    "InstallPip",
-    "PipCheck",
-    "PipInstall",
-    "PipList",
-    "PipResolve",
-    "PipShow",
-    "PythonEnvironment",
-    "environment",
-]
+from tools.probe import NOT_FOUND, ProbeArgs, ProbeTool, last_marked
 
 
 class PythonEnvironmentArgs(ProbeArgs):
     """Which environment, and whose pins are wanted."""
 
     pins_of: tuple[PackageName, ...] = Field(
-        (), description="Packages of which the installed packages' own requirements are listed."
+        default=(),
+        description="Packages of which the installed packages' own requirements are listed.",
     )
 
 
@@ -132,8 +122,8 @@ class PipList(PipTool[ProbeArgs, InstalledPackages]):
             raise BadReply(f"pip_list: pip's answer holds no JSON list: {result.tail[:300]}")
         place = "editable_project_location"
         return InstalledPackages(
-            versions={normalized(row["name"]): row["version"] for row in rows},
-            editable={normalized(row["name"]): row[place] for row in rows if row.get(place)},
+            versions={canonicalize_name(row["name"]): row["version"] for row in rows},
+            editable={canonicalize_name(row["name"]): row[place] for row in rows if row.get(place)},
         )
 
 
@@ -163,6 +153,7 @@ class PackageDetails(Observation):
     location: str = ""
     editable_location: str = ""
     requires: list[str] = Field(default_factory=list)
+    """Normalized names, as in ``required_by``."""
     required_by: list[str] = Field(default_factory=list)
 
 
@@ -195,8 +186,8 @@ class PipShow(PipTool[PipShowArgs, ShownPackages]):
             raise self.refusal(args, result)
         blocks = re.split(r"^---$", result.stdout, flags=re.MULTILINE)
         packages = [_details(fields) for fields in map(_fields, blocks) if "Version" in fields]
-        found = {normalized(item.name) for item in packages}
-        missing = [name for name in args.names if normalized(name) not in found]
+        found = {canonicalize_name(item.name) for item in packages}
+        missing = [name for name in args.names if canonicalize_name(name) not in found]
         return ShownPackages(packages=packages, missing=missing)
 
 
@@ -210,9 +201,13 @@ def _details(fields: dict[str, str]) -> PackageDetails:
         version=fields["Version"],
         location=fields.get("Location", ""),
         editable_location=fields.get("Editable project location", ""),
-        requires=re.findall(r"[^,\s]+", fields.get("Requires", "")),
-        required_by=re.findall(r"[^,\s]+", fields.get("Required-by", "")),
+        requires=_names(fields.get("Requires", "")),
+        required_by=_names(fields.get("Required-by", "")),
     )
+
+
+def _names(text: str) -> list[str]:
+    return [canonicalize_name(name) for name in re.findall(r"[^,\s]+", text)]
 
 
 class PipConflicts(Observation):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 from pydantic import StringConstraints
@@ -16,11 +15,6 @@ from tools.probe import P, check_started, environment
 Requirement = Annotated[str, StringConstraints(pattern=r"^[^-\s#][^\r\n]*$")]
 """A requirement as pip reads it, on one line; never an option."""
 PackageName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-
-
-def normalized(name: str) -> str:
-    """Return a package's name as indexes compare it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def pip_command(python: str, *words: str, timeout_s: float = 60.0) -> Command:

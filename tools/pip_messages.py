@@ -7,6 +7,7 @@ from enum import StrEnum
 from itertools import takewhile
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 MAX_LINE = 400
@@ -134,6 +135,7 @@ def conflict_lines(text: str) -> list[str]:
 
 
 def installed_packages(stdout: str) -> list[str]:
-    """Return what pip says it installed, as ``name==version``."""
+    """Return what pip says it installed, as ``name==version`` with normalized names."""
     words = " ".join(_INSTALLED.findall(stdout)).split()
-    return ["==".join(word.rsplit("-", 1)) for word in words]
+    pairs = (word.rpartition("-") for word in words)
+    return [f"{canonicalize_name(name)}=={version}" for name, _, version in pairs]

@@ -2,18 +2,26 @@
 
 A script comes on standard input, so nothing has to be installed; every value is a word of its own
 and never part of the text. It answers one ``key=value`` a line behind the call's marker, so banners
-do not matter, and closes with ``end``; free text travels in base64.
+do not matter, and closes with ``end``.
+
+Free text (pieces of logs) is such a value too, between the control characters STX and ETX. It comes
+as it was written and in one piece, without a mark on each line: redaction has to find secrets and
+paths in it, even those that a terminal's width has broken over two lines. The scripts take ETX out
+of it, so no log can end it early and forge an answer.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
+import re
+from collections.abc import Mapping
 from importlib.resources import files
 
 from tools.base import CallContext
 from tools.command import Command, Ending, Result
 from tools.errors import BadReply, ToolFailed
+
+_ANSWER = r" ([a-z_]+)=(?:\x02\n([^\x03]*?)(?:\n\x03|\Z)|(.*))"
+"""What follows the marker: a key and its text, or a key and its value."""
 
 
 def script(
@@ -38,18 +46,15 @@ def script(
 
 
 def read_answers(call: CallContext, result: Result) -> dict[str, str]:
-    """Read a script's ``key=value`` lines.
+    """Read what a script answers: its values, and its texts, which are left out where empty.
 
     Raises:
         BadReply: the answer is missing or incomplete.
         ToolFailed: the script says why it did nothing.
     """
     answers = {}
-    for line in result.stdout.split("\n"):
-        _, found, rest = line.partition(f"{call.marker} ")
-        key, equals, value = rest.partition("=")
-        if found and equals:
-            answers[key] = value.rstrip("\r")
+    for key, text, value in re.findall(re.escape(call.marker) + _ANSWER, result.stdout):
+        answers[key] = text or value.rstrip("\r")
     if result.ending is not Ending.EXITED:
         raise ToolFailed(f"the script on the target did not end by itself: {result.how}")
     if "end" not in answers:
@@ -59,16 +64,19 @@ def read_answers(call: CallContext, result: Result) -> dict[str, str]:
     return answers
 
 
-def decoded(word: str) -> bytes:
-    """Return what came in base64.
+def number(answers: Mapping[str, str], key: str) -> int:
+    """Return an answer that is a whole number.
 
     Raises:
-        BadReply: it came damaged.
+        BadReply: it is missing, or is something else.
     """
     try:
-        return base64.b64decode(word, validate=True)
-    except binascii.Error as error:
-        raise BadReply(f"a piece of a log came damaged: {error}") from error
+        return int(answers[key])
+    except (KeyError, ValueError):
+        said = answers.get(key, "nothing")
+        raise BadReply(
+            f"the target's shell should tell a number, {key}, and said: {said}"
+        ) from None
 
 
 def script_text(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Start a server as a job, watch it until it answers or fails, and ask its parser for its options."""
+"""Start a server as a job, watch it until it answers or fails, and ask for its options."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from tools.base import Args, CallContext, Observation, Risk, Subject, Tool, Watch
 from tools.command import Command, Result
@@ -16,6 +16,7 @@ from tools.errors import ToolFailed
 from tools.help_text import parse_help
 from tools.jobs import (
     STATUS_PARTS,
+    TAIL_BYTES,
     JobName,
     JobStarted,
     StartJobArgs,
@@ -24,15 +25,19 @@ from tools.jobs import (
     started,
 )
 from tools.logs import earliest_error, plain, progress
-from tools.script import decoded, read_answers, script
+from tools.network import Port, port_subject
+from tools.script import number, read_answers, script
 
-TAIL_BYTES = 1536
-"""How much of the end of each log one sample shows."""
+SAMPLE_BYTES = 600
+"""How much of the end of each log one sample of a running server shows: enough for its progress."""
+ERROR_BYTES = 32768
+"""How much of each log, from its first error on, the sample of an ended server shows."""
 HEAD_CHARS = 2000
 """How much of a help text is shown."""
 LOST_SAMPLES = 5
 """So many samples that cannot be read end a watch."""
 LOG_KEYS = ("out_tail", "err_tail", "out_error", "err_error")
+"""All texts of a sample, the best evidence of an error last."""
 LAUNCHERS = re.compile(
     r"(ba|da|k|z)?sh|busybox|chroot|doas|env|ionice|nice|nohup|nsenter|perl|python.*|ruby|script"
     r"|setsid|stdbuf|su|sudo|timeout|unshare|xargs"
@@ -47,7 +52,7 @@ class StartServerArgs(StartJobArgs):
     """What to run, and where it will listen."""
 
     host: str = "127.0.0.1"
-    port: int = Field(8000, ge=1, le=65535)
+    port: Port = 8000
     name: JobName = "server"
 
 
@@ -68,7 +73,7 @@ class StartServer(Tool[StartServerArgs, JobStarted]):
 
     def subjects(self, args: StartServerArgs) -> tuple[Subject, ...]:
         """The job, by the name that people gave it, and the port."""
-        return (job_subject(args.name), _port(args.port))
+        return (job_subject(args.name), port_subject(args.port))
 
     def undo_text(self, args: StartServerArgs) -> str:
         """A server is stopped as a job."""
@@ -87,12 +92,24 @@ class WatchServerArgs(Args):
     python: Python = "python3"
     """A Python ≥ 3.8 on the target, which asks the server there."""
 
+    @property
+    def port(self) -> int:
+        """The port that the address names, or else that of its scheme."""
+        parts = urlsplit(self.url)
+        return parts.port or (443 if parts.scheme == "https" else 80)
+
+    @field_validator("url")
+    @classmethod
+    def _has_a_port(cls, value: str) -> str:
+        _ = urlsplit(value).port  # raises ValueError where it is no number of a port
+        return value
+
 
 class ServerState(Observation):
     """How far a starting server is."""
 
     state: State
-    """exited: its process has ended, however · undecided: the time was over before anything else."""
+    """exited: its process has ended, however · undecided: the time was over before."""
     code: int | None = None
     """Exit code, where it left one."""
     waited_s: float
@@ -123,7 +140,8 @@ class WatchServer(Watch[WatchServerArgs, ServerState]):
 
     def command(self, args: WatchServerArgs, call: CallContext) -> Command:
         """Return the script that takes one sample, its own clock included."""
-        words = (args.job, str(TAIL_BYTES), args.url, args.python)
+        limits = (SAMPLE_BYTES, TAIL_BYTES, ERROR_BYTES)
+        words = (args.job, args.url, args.python, *map(str, limits))
         return script(call, "server_sample", words, STATUS_PARTS)
 
     def parse(self, args: WatchServerArgs, call: CallContext, result: Result) -> ServerState:
@@ -150,7 +168,11 @@ class WatchServer(Watch[WatchServerArgs, ServerState]):
                 break
             quiet_since = float(sample["now"])
         now = float(last["now"])
-        return _state(args, last, now - float(first["now"]), now - quiet_since)
+        seen = _state(args, last, now - float(first["now"]), now - quiet_since)
+        if seen.state != "stuck":
+            return seen
+        errors = map(_error, _readable(call, iter(results)))
+        return seen.model_copy(update={"earliest_error": next(filter(None, errors), "")})
 
     def finished(self, args: WatchServerArgs, observation: ServerState) -> bool:
         """Whether there is nothing more to wait for."""
@@ -162,11 +184,7 @@ class WatchServer(Watch[WatchServerArgs, ServerState]):
 
     def subjects(self, args: WatchServerArgs) -> tuple[Subject, ...]:
         """The job and its port."""
-        parts = urlsplit(args.url)
-        return (
-            job_subject(args.job),
-            _port(parts.port or (443 if parts.scheme == "https" else 80)),
-        )
+        return (job_subject(args.job), port_subject(args.port))
 
 
 class ServerOptionsArgs(Args):
@@ -191,7 +209,7 @@ class HelpObservation(Observation):
 
 
 class ServerOptions(Tool[ServerOptionsArgs, HelpObservation]):
-    """Ask an installed program's ``--help`` for the options and positionals that it really knows."""
+    """Ask an installed program's ``--help`` for the options and positionals that it knows."""
 
     def command(self, args: ServerOptionsArgs, call: CallContext) -> Command:
         """Return the program's own command for help."""
@@ -224,10 +242,6 @@ class ServerOptions(Tool[ServerOptionsArgs, HelpObservation]):
         return Risk.READ if installed and known else Risk.CHANGE
 
 
-def _port(port: int) -> Subject:
-    return Subject(kind="port", key=str(port))
-
-
 def _readable(call: CallContext, results: Iterator[Result]) -> Iterator[dict[str, str]]:
     """Yield the samples that can be read, until several in a row cannot."""
     lost = 0
@@ -247,28 +261,29 @@ def _activity(sample: dict[str, str]) -> tuple[str, ...]:
     return tuple(sample[key] for key in ("state", "out_bytes", "err_bytes", "ticks"))
 
 
+def _error(sample: dict[str, str]) -> str:
+    errors = (earliest_error(sample.get(key, "")) for key in reversed(LOG_KEYS))
+    return next(filter(None, errors), "")
+
+
 def _state(
     args: WatchServerArgs, sample: dict[str, str], waited_s: float, quiet_s: float
 ) -> ServerState:
     if sample["state"] == "unknown":
         raise ToolFailed(f"job {args.job}: {sample['note']}")
-    logs = {key: decoded(sample.get(key, "")).decode(errors="replace") for key in LOG_KEYS}
-    errors = (
-        earliest_error(logs[key]) for key in ("err_error", "out_error", "err_tail", "out_tail")
-    )
-    tails = [plain(logs[key]) for key in ("out_tail", "err_tail")]
+    out, err = (sample.get(key, "") for key in ("out_tail", "err_tail"))
     state = ServerState.model_validate(
         {
             "state": "exited" if sample["state"] in ("exited", "lost") else "loading",
             "code": sample["code"] or None,
             "waited_s": round(waited_s, 3),
-            "log_tail": "\n".join(tail for tail in tails if tail),
-            "earliest_error": next((error for error in errors if error), ""),
-            "log_bytes": int(sample["out_bytes"]) + int(sample["err_bytes"]),
-            "cpu_s": int(sample["ticks"]) / int(sample["tick_hz"]),
+            "log_tail": "\n".join(filter(None, (plain(out), plain(err)))),
+            "earliest_error": _error(sample),
+            "log_bytes": number(sample, "out_bytes") + number(sample, "err_bytes"),
+            "cpu_s": number(sample, "ticks") / number(sample, "tick_hz"),
             "http_status": sample.get("http_status") or None,
             "port_owner": sample.get("port_owner", ""),
-            "progress": progress(logs["err_tail"]) or progress(logs["out_tail"]),
+            "progress": progress(err) or progress(out),
         }
     )
     return state.model_copy(update={"state": _verdict(args, state, quiet_s)})

@@ -1,8 +1,8 @@
-"""Writes a small true Qwen3.5 checkpoint: the real architecture and a working tokenizer, with random weights.
+"""Writes a small true Qwen3.5 checkpoint: the real architecture, a working tokenizer, random weights.
 
 Neither torch nor a hub is needed: the parameter names and shapes follow ``Qwen3_5ForCausalLM`` as
-``transformers`` 5.2.0 to 5.24.0 build it from the same configuration (a test loads the result there and
-accepts no missing and no unexpected name).
+``transformers`` 5.2.0 to 5.24.0 build it from the same configuration (a test loads the result there
+and accepts no missing and no unexpected name).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ CHAT_TEMPLATE = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 
+LAYER_TYPES = ["linear_attention"] * 3 + ["full_attention"]
 CONFIG: dict[str, object] = {
     "architectures": ["Qwen3_5ForCausalLM"],
     "model_type": "qwen3_5_text",
@@ -35,7 +36,7 @@ CONFIG: dict[str, object] = {
     "hidden_size": 64,
     "intermediate_size": 128,
     "num_hidden_layers": 4,
-    "layer_types": ["linear_attention"] * 3 + ["full_attention"],
+    "layer_types": LAYER_TYPES,
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
     "head_dim": 16,
@@ -95,6 +96,22 @@ def write_checkpoint(folder: Path, *, seed: int = 0) -> None:
     )
 
 
+def printable_rows() -> set[int]:
+    """Return the tokens that are a printable ASCII character.
+
+    The rows of all others are zero in the output layer: so greedy decoding answers with characters that a
+    terminal can show, and does not end at once. It is still noise: the weights are random.
+    """
+    symbols = {symbol: row for row, symbol in enumerate(_alphabet())}
+    return {symbols[chr(code)] for code in range(ord("!"), ord("~") + 1)}
+
+
+def _alphabet() -> list[str]:
+    from tokenizers import pre_tokenizers
+
+    return sorted(pre_tokenizers.ByteLevel.alphabet())
+
+
 def _write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
 
@@ -103,8 +120,7 @@ def _byte_level_tokenizer() -> Tokenizer:
     """Every byte is a token, so any text can be encoded and any answer decoded."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocab = {symbol: index for index, symbol in enumerate(alphabet)}
+    vocab = {symbol: index for index, symbol in enumerate(_alphabet())}
     tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -134,9 +150,7 @@ def _parameters(rng: np.random.Generator) -> Iterator[tuple[str, np.ndarray]]:
         return np.zeros(shape, np.float32)
 
     yield "model.embed_tokens.weight", normal(VOCAB_SIZE, hidden)
-    layer_types = CONFIG["layer_types"]
-    assert_list = layer_types if isinstance(layer_types, list) else []
-    for index, kind in enumerate(assert_list):
+    for index, kind in enumerate(LAYER_TYPES):
         layer = f"model.layers.{index}."
         if kind == "linear_attention":
             part = layer + "linear_attn."
@@ -164,4 +178,6 @@ def _parameters(rng: np.random.Generator) -> Iterator[tuple[str, np.ndarray]]:
         yield layer + "input_layernorm.weight", zeros(hidden)
         yield layer + "post_attention_layernorm.weight", zeros(hidden)
     yield "model.norm.weight", zeros(hidden)
-    yield "lm_head.weight", normal(VOCAB_SIZE, hidden)
+    head_weights = normal(VOCAB_SIZE, hidden)
+    head_weights[[row for row in range(VOCAB_SIZE) if row not in printable_rows()]] = 0.0
+    yield "lm_head.weight", head_weights

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
 from agent import knowledge
 from agent.checks import call_for
 from agent.kinds.base import Case, FixPlan
@@ -23,11 +26,23 @@ class Solution:
 
 
 def keep_constraints(case: Case) -> tuple[str, ...]:
-    """Return the exact versions of what no fix may move."""
+    """Return what bounds the resolver: exact versions of what may not move, else the goal's words."""
     versions = case.environment.versions if case.environment else {}
-    return tuple(
-        f"{name}=={versions[name]}" for name in case.site.candidate.keep if name in versions
-    )
+    kept = [f"{name}=={versions[name]}" for name in case.site.candidate.keep if name in versions]
+    names = {canonicalize_name(item.partition("==")[0]) for item in kept}
+    wished = [
+        text
+        for text in case.site.candidate.requirements
+        if (found := _parsed(text)) and found.specifier and canonicalize_name(found.name) not in names
+    ]
+    return (*kept, *wished)
+
+
+def _parsed(text: str) -> Requirement | None:
+    try:
+        return Requirement(text)
+    except InvalidRequirement:
+        return None
 
 
 def solve(case: Case, requirements: tuple[str, ...], reason: str) -> Solution:

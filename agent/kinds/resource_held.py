@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from agent.checks import spare_ports
 from agent.control import UsePort
 from agent.kinds.base import Case, FixPlan, Hypothesis
 from agent.values import ToolCall
@@ -19,9 +18,10 @@ def explain(case: Case) -> Hypothesis:
     spare = seen.next_free if seen else None
     if seen is None or known is None or spare is None:
         return case.hypothesis(subject=subject, advice=_advice(case))
-    allowed = spare in spare_ports(case.site)
-    text = f"use port {spare} instead" + ("" if allowed else ", if the person agrees")
-    call = ToolCall(tool=UsePort().name, args={"port": spare}, target=case.site.target, why=text)
+    text = f"use port {spare} instead"
+    call = ToolCall(
+        tool=UsePort().name, args={"port": spare}, target=case.site.target, why=f"{case.hypothesis().cause}; {text}"
+    )
     return case.hypothesis(subject=subject, fix=FixPlan((call,), text), advice=_advice(case))
 
 

@@ -54,12 +54,14 @@ count_ticks() {  # [[DAYS-]HOURS:]MINUTES:SECONDS[.HUNDREDTHS]: sets proc_ticks
   proc_ticks=0 proc_hundredths=0
   case $1 in *.*) proc_hundredths=${1#*.} ;; esac
   for proc_unit in $(printf '%s' "${1%.*}" | tr ':-' '  '); do
-    proc_ticks=$((proc_ticks * 60 + ${proc_unit#0}))
+    proc_unit=${proc_unit#0}
+    proc_ticks=$((proc_ticks * 60 + ${proc_unit:-0}))
   done
   case $1 in
     *-*) proc_days=${1%%-*} && proc_ticks=$((proc_ticks - proc_days * 129600)) ;;
   esac
-  proc_ticks=$((proc_ticks * 100 + ${proc_hundredths#0}))
+  proc_hundredths=${proc_hundredths#0}
+  proc_ticks=$((proc_ticks * 100 + ${proc_hundredths:-0}))
 }
 
 tick_hz=100 page_kib=1

@@ -2,6 +2,9 @@
 
 job_marker=$1 job_file=$2/$3/$4
 [ -f "$job_file" ] || refuse "there is no log $job_file"
-answer size "$(wc -c <"$job_file" | tr -d ' ')"
-answer data "$(tail -c "+$(($5 + 1))" "$job_file" | head -c "$6" | base64 | tr -d '\n')"
+measure "$job_file" "$5" "$6"
+[ "$text_bytes" -gt 0 ] || text_bytes=0
+answer size "$(size_of "$job_file")"
+answer next "$(($5 + text_bytes))"
+answer_text text "$job_file" "$5" "$text_bytes"
 answer end 1

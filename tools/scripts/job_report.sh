@@ -1,12 +1,4 @@
-# Defines report_job: what is known of the job in $job_dir, with the last bytes of its logs.
-
-size_of() {
-  if [ -f "$1" ]; then wc -c <"$1" | tr -d ' '; else echo 0; fi
-}
-
-text_of() {  # FILE: its end in base64, as one word
-  [ ! -f "$1" ] || tail -c "$job_tail" "$1" | base64 | tr -d '\n'
-}
+# Defines report_job: what is known of the job in $job_dir.
 
 judge_job() {  # sets job_state and job_note
   job_state=unknown job_note=''
@@ -42,8 +34,6 @@ report_job() {
   answer ticks "$group_ticks"
   answer tick_hz "$tick_hz"
   answer rss_kib "$group_kib"
-  for job_stream in out err; do
-    answer "${job_stream}_bytes" "$(size_of "$job_dir/$job_stream")"
-    answer "${job_stream}_tail" "$(text_of "$job_dir/$job_stream")"
-  done
+  answer out_bytes "$(size_of "$job_dir/out")"
+  answer err_bytes "$(size_of "$job_dir/err")"
 }

@@ -10,9 +10,14 @@ job_why=$(mkdir -p -- "$job_root" 2>&1) || refuse "cannot make the folder for jo
 [ -z "$job_cwd" ] || [ -d "$job_cwd" ] || refuse "there is no folder $job_cwd to run in"
 job_dir=$(CDPATH='' cd -- "$job_root" && pwd)/$job_name
 
+shell_makes_groups() {  # some shells make groups only where there is a terminal
+  set -m 2>/dev/null
+  case $- in *m*) set +m ;; *) return 1 ;; esac
+}
+
 if command -v setsid >/dev/null 2>&1; then
   job_way=setsid
-elif (set -m; case $- in *m*) ;; *) exit 1 ;; esac) </dev/null >/dev/null 2>&1; then
+elif shell_makes_groups; then
   job_way=monitor
 elif command -v perl >/dev/null 2>&1; then
   job_way=perl

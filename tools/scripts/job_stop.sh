@@ -3,7 +3,7 @@
 job_marker=$1 job_dir=$2/$3 job_grace=$(($4 * 20))
 [ -d "$job_dir" ] || refuse "there is no folder $job_dir"
 read_job
-[ "$job_host" = "$(uname -n)" ] || refuse "it was started on another host, $job_host"
+[ -z "$job_host" ] || [ "$job_host" = "$(uname -n)" ] || refuse "it was started on another host, $job_host"
 
 group_is_ours() {
   runs "$leader_pid" "$leader_start" && return

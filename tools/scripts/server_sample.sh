@@ -1,19 +1,23 @@
-# Looks once at a starting server: MARKER ROOT NAME TAIL_BYTES URL PYTHON.
+# Looks once at a starting server: MARKER ROOT NAME URL PYTHON TAIL_BYTES END_BYTES ERROR_BYTES.
+# While it runs only a short end of its logs is told, since a watch takes hundreds of samples.
 
-job_marker=$1 job_dir=$2/$3 job_tail=$4 server_url=$5 server_python=$6
+job_marker=$1 job_dir=$2/$3 server_url=$4 server_python=$5
+server_tail=$6 server_end=$7 server_error=$8
 command -v "$server_python" >/dev/null 2>&1 || refuse "$server_python: no such Python on the host"
 
-error_line() {  # PATTERN: prints the number of the first line of $error_log that has it
-  tr -d '\000' <"$error_log" | LC_ALL=C grep -n -m 1 -E "$1" | cut -d : -f 1
+line_of() {  # FILE PATTERN: prints the number of the first line that has it
+  LC_ALL=C tr -d '\000' <"$1" | LC_ALL=C grep -n -m 1 -E "$2" | cut -d : -f 1
 }
 
-excerpt() {  # prints, in base64, $error_log from its first traceback or else error on
-  error_log=$1
-  [ -f "$error_log" ] || return 0
-  error_at=$(error_line 'Traceback \(most recent call last\)')
-  [ -n "$error_at" ] || error_at=$(error_line '[Ee]rror|ERROR|CRITICAL|FATAL|[Ff]ault|Killed')
-  [ -n "$error_at" ] || return 0
-  tr -d '\000' <"$error_log" | tail -n "+$error_at" | head -c 32768 | base64 | tr -d '\n'
+answer_error() {  # KEY FILE: the file from its first traceback, or else error, on
+  [ -f "$2" ] || return 0
+  error_line=$(line_of "$2" 'Traceback \(most recent call last\)')
+  [ -n "$error_line" ] || error_line=$(line_of "$2" '[Ee]rror|ERROR|CRITICAL|FATAL|[Ff]ault|Killed')
+  [ -n "$error_line" ] || return 0
+  error_from=0
+  [ "$error_line" -eq 1 ] || error_from=$(($(head -n "$((error_line - 1))" "$2" | wc -c)))
+  measure "$2" "$error_from" "$server_error"
+  answer_text "$1" "$2" "$error_from" "$text_bytes"
 }
 
 server_probe='
@@ -93,9 +97,10 @@ say("now", "%.3f" % time.monotonic())
 
 report_job
 if [ "$job_state" != running ]; then
-  server_url=''
-  answer out_error "$(excerpt "$job_dir/out")"
-  answer err_error "$(excerpt "$job_dir/err")"
+  server_url='' server_tail=$server_end
+  answer_error out_error "$job_dir/out"
+  answer_error err_error "$job_dir/err"
 fi
+answer_tails "$server_tail"
 "$server_python" -I -S -c "$server_probe" "$job_marker" "$server_url" "$leader_pid"
 answer end 1

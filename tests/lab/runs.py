@@ -1,0 +1,68 @@
+"""Runs goals for tests as the command line does, without a face."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from agent import approval, goal, session, settings
+from agent.brains.base import Brain
+from agent.brains.playbook import Playbook
+from agent.engine import drive, stop_servers
+from agent.runs import new_run
+from agent.session import Session
+
+
+def free_port() -> int:
+    """Return a port that nobody holds now."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def serve_goal(folder: Path, venv: Path, **more: Any) -> goal.Goal:
+    """Return a goal to serve ``folder/model`` from an environment; ``more`` replaces keys."""
+    candidate = {"venv": str(venv), "engine": "transformers", "requirements": ["torch==2.13.0"]}
+    data: dict[str, Any] = {
+        "model": str(folder / "model"),
+        "hosts": [{"name": "local", "address": "local", "python": sys.executable}],
+        "candidates": [candidate | more.pop("candidate", {})],
+        "port": free_port(),
+        "options": {"device": "cpu"},
+        "allow": {"paths": [str(venv)]},
+        "limits": {"steps": 40, "minutes": 10},
+        "on_interrupt": "stop",
+    }
+    return goal.parse_goal(data | more, base=folder, where="test")
+
+
+@contextlib.contextmanager
+def driven(
+    wanted: goal.Goal,
+    folder: Path,
+    *,
+    mode: approval.Mode = "auto",
+    brain: Brain | None = None,
+    answers: Mapping[str, Any] | None = None,
+    **policy: Any,
+) -> Iterator[Session]:
+    """Drive a goal to its end and hand the session over; what it started is stopped afterwards."""
+    chosen = settings.load()
+    begun = session.begin(
+        wanted,
+        approval.policy_for(wanted, mode, torch_index=chosen.torch_index, **policy),
+        new_run(folder / "runs"),
+        brain=brain or Playbook(),
+        interactive=answers is not None,
+        environ=settings.environment(),
+    )
+    try:
+        drive(begun.run, lambda asked: answers, begun.checkpoint)
+        yield begun
+    finally:
+        stop_servers(begun.run)
+        begun.close()
