@@ -1,6 +1,7 @@
 """Risk, mode and grants give a decision; no rule means no.
 
-deny > ask > allow, whatever the order. The policy of a run stands in its header, so a replay decides the same.
+deny > ask > allow, whatever the order. The policy of a run stands in its header, so a replay
+decides the same.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ def heed(run: Run, answers: dict[str, Any]) -> None:
 
     Args:
         run: the run.
-        answers: approval id to ``yes``, ``no``, ``stop`` or a choice; or to a mapping with ``answer``,
+        answers: approval id to ``yes``, ``no``, ``stop`` or a choice; or to a mapping with
+        ``answer``,
             ``by`` (``person``, ``policy`` or ``flag``) and ``note``.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Runs one check for code's own purposes: its READ call through the dispatcher, then its verdict."""
+"""Runs one check for code's own purposes: its READ call, then its verdict."""
 
 from __future__ import annotations
 

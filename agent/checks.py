@@ -1,7 +1,8 @@
 """The checks: executable conditions of a goal, and of the steps towards it.
 
-A check names the READ call that decides it and judges what that call observed. The same checks serve three
-readers: the playbook plans with them, a fix is judged by them, and ``verify.py`` says *ready* by them.
+A check names the READ call that decides it and judges what that call observed. The same checks
+serve three readers: the playbook plans with them, a fix is judged by them, and ``verify.py`` says
+*ready* by them.
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ class Standing:
     evidence: tuple[str, ...] = ()
 
 
+NOT_STARTED = Verdict(False, "no server has been started")
+
+
 @dataclass(frozen=True)
 class Check:
     """One executable condition."""
@@ -51,7 +55,7 @@ class Check:
     judge: Callable[[Any, Site], Verdict]
     subject: Callable[[Site], Subject]
     needs: tuple[str, ...] = ()
-    idle: Verdict = Verdict(False, "no server has been started")
+    idle: Verdict = NOT_STARTED
     """The verdict where there is nothing to ask."""
 
 
@@ -68,7 +72,7 @@ def standing(view: View, check: Check) -> Standing:
 
 
 def spare_ports(site: Site) -> tuple[int, ...]:
-    """Return the ports that the goal allows besides its own, else the next ones, to be asked for."""
+    """Return the other ports that the goal allows, else the next ones, to be asked for."""
     ports: list[int] = []
     for text in site.goal.allow.ports:
         low, _, high = text.partition("-")

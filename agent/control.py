@@ -1,7 +1,7 @@
 """The control tools: what a brain can say besides using tools on a target.
 
-They are declared like tools, so that a model sees one list; ``act.py`` carries them out and no command is
-ever sent for them.
+They are declared like tools, so that a model sees one list; ``act.py`` carries them out and no
+command is ever sent for them.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import hashlib
 import json
 
 from agent.brains.base import Request
-from agent.events import HypothesisRanked, RequestMade, ReplyReceived
+from agent.events import HypothesisRanked, ReplyReceived, RequestMade
 from agent.frontier import Frontier, frontier
 from agent.limits import reached
 from agent.run import Run

@@ -1,7 +1,7 @@
 """The diagnosis engine: failures and facts in, ranked hypotheses out; it serves every brain.
 
-Signatures are data and say what a failure's words usually mean. What a kind means for causes, the deciding
-probe and the fix is code, one module a kind (``kinds/``). Nothing here acts.
+Signatures are data and say what a failure's words usually mean. What a kind means for causes, the
+deciding probe and the fix is code, one module a kind (``kinds/``). Nothing here acts.
 """
 
 from __future__ import annotations

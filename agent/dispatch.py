@@ -1,7 +1,7 @@
 """The only road from a call to an observation: validate, send, sample, read, record.
 
-Every call gets exactly one result. What was sent is on record, synced, before it is sent; what came back is
-recorded as it came, so a replay can read it again with today's parsers.
+Every call gets exactly one result. What was sent is on record, synced, before it is sent; what
+came back is recorded as it came, so a replay can read it again with today's parsers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Drives a run: through the graph, live; or through the same nodes in a plain loop, for a replay."""
+"""Drives a run: through the graph, live; or the same nodes in a plain loop, for a replay."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _drive(run: Run, answer: Answer, checkpoint: Path | None) -> Outcome:
 
 
 def loop(run: Run, answer: Answer) -> Outcome:
-    """Drive the same nodes by the same rule without LangGraph: for replays, which take thousands of steps."""
+    """Drive the same nodes by the same rule without LangGraph, for fast replays."""
     while (now := phase(run.view)) is not Phase.END:
         if now is Phase.APPROVE:
             answers = answer(run.view.pending_approvals)
@@ -84,7 +84,7 @@ def loop(run: Run, answer: Answer) -> Outcome:
 
 
 def interrupted(run: Run) -> Outcome:
-    """Close the books after Ctrl-C: the call under way is on record, and what runs is kept or stopped."""
+    """Close the books after Ctrl-C; what runs is kept or stopped, as the goal says."""
     view = run.view
     for record in list(view.calls.values()):
         if record.ended < 0 and (record.started >= 0 or record.call.id in view.queue):

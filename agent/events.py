@@ -1,7 +1,7 @@
-"""The typed events of a run: one transcript is a list of these, and the state of a run is their fold.
+"""The typed events of a run: a transcript is a list of these, and a run's state is their fold.
 
-Every event has a number (``seq``, from 0, without gaps), seconds since the run began (``t``) and a ``type``.
-Event ids that people and brains cite are ``e<seq>``.
+Every event has a number (``seq``, from 0, without gaps), seconds since the run began (``t``) and a
+``type``. Event ids that people and brains cite are ``e<seq>``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Event(BaseModel):
     t: float = 0.0
     """Seconds since the run began, by a monotonic clock, set by the writer."""
     prev: str = ""
-    """First 16 hex digits of the SHA-256 of the line before, set by the writer; empty in the header."""
+    """First 16 hex digits of the line before's SHA-256, set by the writer; empty in the header."""
 
     @property
     def id(self) -> str:
@@ -67,7 +67,7 @@ class RequestMade(Event):
     type: Literal["request"] = "request"
     turn: int
     digest: str
-    """Hash of the projected messages and tool names; replays compare it only for the playbook brain."""
+    """Hash of what it was shown of where the run stands."""
 
 
 class ReplyReceived(Event):

@@ -1,7 +1,7 @@
-"""The typed fact store: what each tool last observed of a subject, by which event, and whether it still holds.
+"""The typed fact store: what each tool last observed, by which event, and whether it still holds.
 
-An observation is *fresh* until a change touches one of its subjects on the same target. So nobody acts on
-what was true before the last change.
+An observation is *fresh* until a change touches one of its subjects on the same target. So nobody
+acts on what was true before the last change.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The state of a run as the fold of its transcript; nothing else remembers anything.
 
-``View.apply`` takes one event at a time, in constant time, so a run of any length costs the same a step.
+``View.apply`` takes one event at a time, in constant time, so a run of any length costs the same a
+step.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Where a run stands: the first unmet check, and whether it wants a look, a diagnosis or a step forward.
+"""Where a run stands: the first unmet check, and whether it wants a look, a cause or a step.
 
-Pure means-ends analysis over what checks and tools declare (``needs``, ``establishes``). The playbook turns it
-into calls; a model is shown it as a suggestion. There is no list of steps anywhere.
+Pure means-ends analysis over what checks and tools declare (``needs``, ``establishes``). The
+playbook turns it into calls; a model is shown it as a suggestion. There is no list of steps
+anywhere.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def establishers(check: str) -> list[Any]:
 
 
 def redo_for(check: str) -> str:
-    """Return the tool that has to run again before ``check`` can change its mind, if there is one."""
+    """Return the tool that has to run again before ``check`` can come out otherwise."""
     for name in (check, *CHECKS[check].needs):
         able = establishers(name)
         if able:

@@ -3,7 +3,8 @@
 The loop *diagnose, fix, verify* is enforced here and not by a prompt:
 
 - every call above READ names its purpose, and the purpose has to be true of the record;
-- a fix needs a recorded diagnosis whose evidence exists and is newer than the last change to its subject;
+- a fix needs a recorded diagnosis whose evidence exists and is newer than the last change to its
+subject;
 - a change of another purpose waits while a fix of the same subject is open;
 - reads, ``recover`` and other subjects are never blocked.
 """
@@ -48,7 +49,7 @@ def judge(view: View, call: ToolCall, risk: Risk, touches: tuple[Subject, ...]) 
 
 
 def evidence_ruling(view: View, target: str, subject: Subject, evidence: tuple[str, ...]) -> Ruling:
-    """Rule on a diagnosis' evidence: it exists, and is newer than the last change to its subject."""
+    """Rule on evidence: it exists, and is newer than the last change to its subject."""
     if not evidence:
         return Ruling(False, "a diagnosis needs evidence: ids of events that show the cause")
     ended = {f"e{record.ended}": record for record in view.calls.values() if record.ended >= 0}

@@ -1,7 +1,7 @@
 """What was asked for: the model, where it is to run, and the checks that prove it.
 
-Read from YAML; an unknown key is an error that names the nearest known key. Paths become absolute here and
-nowhere else, relative to the goal file.
+Read from YAML; an unknown key is an error that names the nearest known key. Paths become absolute
+here and nowhere else, relative to the goal file.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Candidate(Part):
     engine: str = "transformers"
     """A name in ``prompts/playbooks/engines.yaml``, or ``custom`` with ``serve``."""
     serve: tuple[str, ...] = ()
-    """custom: the server's argument vector; ``{python}``, ``{model}``, ``{host}`` and ``{port}`` are filled in."""
+    """custom: the server's argument vector; ``{python}``, ``{model}``, ``{port}`` are filled in."""
     registry: tuple[str, ...] = ()
     """Modules that register the engine's own config classes, imported before a config is judged."""
     modules: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class Candidate(Part):
     health: str = "/health"
     """custom: path that answers 200 once the server is up."""
     requirements: tuple[str, ...] = ()
-    """What the environment should hold, such as ``torch==2.13.0``; used when a module is missing."""
+    """What the environment should hold, such as ``torch==2.13.0``; bounds every fix."""
     keep: tuple[str, ...] = ("torch",)
     """Distributions that no fix may move."""
 

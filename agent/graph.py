@@ -1,4 +1,4 @@
-"""The graph of a run: nodes and edges, and nothing else. It reads as the picture in the architecture page.
+"""The graph of a run: nodes and edges, and nothing else.
 
 ::
 
@@ -7,8 +7,8 @@
                 └────────┤
                          └─ claimed ready ─► verify ─► report
 
-``phase`` is the only rule of order, a function of the fold; the graph here and the plain loop of a replay
-both follow it. Checkpoints hold a cursor and the phase: the transcript is the truth.
+``phase`` is the only rule of order, a function of the fold; the graph here and the plain loop of a
+replay both follow it. Checkpoints hold a cursor and the phase: the transcript is the truth.
 """
 
 from __future__ import annotations

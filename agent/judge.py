@@ -40,7 +40,7 @@ def writable(seen: EnvironmentState, site: Site) -> Verdict:
 
 
 def pip(seen: EnvironmentState, site: Site) -> Verdict:
-    """pip answered there."""
+    """A pip answered there."""
     if seen.pip_version:
         return Verdict(True, f"pip {seen.pip_version}")
     return Verdict(False, "no pip", seen.pip_error or "No module named pip")

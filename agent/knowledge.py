@@ -1,6 +1,7 @@
 """What the playbooks know: engines, releases that first know a model type, and failure signatures.
 
-Data lives in ``prompts/playbooks/*.yaml`` and is checked on load; the reasoning is code (``kinds/``).
+Data lives in ``prompts/playbooks/*.yaml`` and is checked on load; the reasoning is code
+(``kinds/``).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Engine(Entry):
     model_by: tuple[str, ...] = ()
     """Ways to name the model, best first: a positional's name or an option."""
     options: dict[str, str] = Field(default_factory=dict)
-    """Options given where the installed release knows them; ``{host}``, ``{port}`` are filled in."""
+    """Options, given where the installed release knows them."""
     env: dict[str, str] = Field(default_factory=dict)
     health: str = "/health"
 

@@ -1,4 +1,4 @@
-"""A server's argument vector, made from what the installed release's own ``--help`` says it knows."""
+"""A server's argument vector, made from what the installed release's own ``--help`` knows."""
 
 from __future__ import annotations
 

@@ -39,6 +39,12 @@ _PATH_NAME = re.compile(r"(?!withheld$)[a-z][a-z0-9_-]{0,31}")
 # colour code; a path ends where its last component does.
 _FIRST_SLASH = r"/(?:(?<![\w.~+»-]/)|(?<=-[BIL]/)|(?<=\\[nrt]/)|(?<=[0-9\[][mK]/))"
 _AFTER_PATH = r"(?![\w~+-])(?!\.[\w.~+-])"
+# pip names its indexes and where wheels lie: a company's inner hosts, and no part of what happened.
+_INDEXES = re.compile(
+    r"(Looking in (?:indexes|links): )(?!«index»)[^\r\n]+"
+    r"|(?<=[ (])https?://[^\s/]+/(?:packages|simple)/[^\s]*/(?=[^\s/]+)"
+    r"|(?<![\w.»-])(?:file://)?/[^\s'\"]*/(?=[^\s/'\"]+\.whl\b)"
+)
 _SECRET_NAME = re.compile(
     r"TOKENS?(?=$|_)|(?:^|_|API|ACCESS|PRIVATE|SECRET)KEYS?(?=$|_)|SECRET|PASSWORD|PASSWD|PASSPHRASE"
     r"|CREDENTIAL|(?:^|_)PASS(?=$|_)"
@@ -168,6 +174,7 @@ class Redactor:
             if any(form in line for form in self._forms):
                 text = self._secret_pattern.sub(self._registered, text)
         text = self._hide_shapes(text)
+        text = _INDEXES.sub(_index, text)
         if self._path_names:
             text = self._path_pattern.sub(self._path, text)
         return text
@@ -199,6 +206,10 @@ class Redactor:
     def _placeholder(self, name: str) -> str:
         self._names.setdefault(name)
         return f"«{name}»"
+
+
+def _index(match: re.Match[str]) -> str:
+    return f"{match[1]}«index»" if match[1] else "«index»/"
 
 
 def _walk(value: Any, change: Callable[[str], str], depth: int) -> Any:

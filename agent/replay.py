@@ -1,9 +1,10 @@
-"""Strict replay: raw results and replies from the recording, everything else computed again and compared.
+"""Strict replay: raw results and replies as recorded, all else computed again and compared.
 
-Today's parsers, facts, hypotheses, gate, policy and verdicts run on what the connector returned then. Nothing
-is sent anywhere: a command that was not recorded, or not as the next one, is a difference and ends the replay.
-Time is the recording's own. Paths are put where no machine has them (``/replay/env`` for ``«env»``), so the
-whole way, redaction included, is the one that a live run takes.
+Today's parsers, facts, hypotheses, gate, policy and verdicts run on what the connector returned
+then. Nothing is sent anywhere: a command that was not recorded, or not as the next one, is a
+difference and ends the replay. Time is the recording's own. Paths are put where no machine has
+them (``/replay/env`` for ``«env»``), so the whole way, redaction included, is the one that a live
+run takes.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from typing import Any
 
 from agent.events import RunEnded
@@ -84,9 +86,14 @@ def _ready(view: View) -> dict[str, Any]:
     chat, _ = view.facts.latest(ChatCheck, fresh=False)
     if chat is not None:
         data |= {"ttft_s": chat.ttft_s, "tokens_per_s": chat.tokens_per_s}
-    body = f'{{"model": "{site.goal.model}", "messages": [{{"role": "user", "content": "Hi"}}], "max_tokens": 32}}'
-    data["try"] = (
-        f"curl {site.base_url}/v1/chat/completions -H 'Content-Type: application/json' -d '{body}'"
+    request = {
+        "model": site.goal.model,
+        "messages": [{"role": "user", "content": "Hi"}],
+        "max_tokens": 32,
+    }
+    url, header = f"{site.base_url}/v1/chat/completions", "Content-Type: application/json"
+    data["try"] = shlex.join(
+        ["curl", url, "-H", header, "-d", json.dumps(request, ensure_ascii=False)]
     )
     return data
 

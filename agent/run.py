@@ -54,7 +54,8 @@ class Run:
     def record(self, *events: AnyEvent) -> list[AnyEvent]:
         """Append events and fold them in: what is recorded is what is known.
 
-        What is written has placeholders for paths and secrets; the fold keeps the values themselves.
+        What is written has placeholders for paths and secrets; the fold keeps the values
+        themselves.
         """
         known: list[AnyEvent] = []
         for event, written in zip(events, self.transcript.append(*events), strict=True):

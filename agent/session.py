@@ -38,6 +38,7 @@ class Session:
     run: Run
     folder: RunFolder
     transcript: Transcript
+    redactor: Redactor
 
     @property
     def checkpoint(self) -> Path:
@@ -108,10 +109,12 @@ def begin(
         ),
         RedactionMap(placeholders=tuple(f"«{name}»" for name in sorted(redactor.private()))),
     )
-    return Session(run, folder, transcript)
+    return Session(run, folder, transcript, redactor)
 
 
-def take_up(folder: RunFolder, *, environ: Mapping[str, str], brain: Brain | None = None) -> Session:
+def take_up(
+    folder: RunFolder, *, environ: Mapping[str, str], brain: Brain | None = None
+) -> Session:
     """Go on with a run: its state is the fold of its transcript, with the paths put back.
 
     Raises:
@@ -129,7 +132,7 @@ def take_up(folder: RunFolder, *, environ: Mapping[str, str], brain: Brain | Non
         transcript, view.need_goal(), policy, brain or brain_named(header.brain), header.host_dir
     )
     run.view = view
-    return Session(run, folder, transcript)
+    return Session(run, folder, transcript, redactor)
 
 
 def beside(folder: RunFolder, events: Sequence[AnyEvent], transcript: MemoryTranscript) -> Run:
@@ -145,7 +148,9 @@ def beside(folder: RunFolder, events: Sequence[AnyEvent], transcript: MemoryTran
     return run
 
 
-def _run(transcript: MemoryTranscript, goal: Goal, policy: Policy, brain: Brain, host_dir: str) -> Run:
+def _run(
+    transcript: MemoryTranscript, goal: Goal, policy: Policy, brain: Brain, host_dir: str
+) -> Run:
     connectors: dict[str, Connector] = {host.name: Local() for host in goal.hosts}
     return Run(
         transcript=transcript,
@@ -155,4 +160,3 @@ def _run(transcript: MemoryTranscript, goal: Goal, policy: Policy, brain: Brain,
         policy=policy,
         host_dir=host_dir,
     )
-

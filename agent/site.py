@@ -1,4 +1,4 @@
-"""The place that a goal is about: candidate, engine, interpreter and port, read from the view in one place."""
+"""The place that a goal is about: candidate, engine, interpreter and port."""
 
 from __future__ import annotations
 

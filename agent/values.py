@@ -19,7 +19,7 @@ class Purpose(BaseModel):
     kind: Literal["look", "fix", "advance", "recover", "requested"] = "look"
     """``look`` is for READ calls only."""
     ref: str = ""
-    """fix: the diagnosis id · advance: the unmet check · recover: the call id whose effect it ends · requested: the event id of the person's note."""
+    """fix: a diagnosis · advance: an unmet check · recover: a call · requested: a note's event."""
     postcondition: str = ""
     """advance: the check that is probed afterwards."""
 

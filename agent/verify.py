@@ -10,8 +10,8 @@ from agent.run import Run
 def verify(run: Run) -> None:
     """Run every check of the goal now, in order, and record each verdict.
 
-    A failed check ends the round: the ones after it are recorded as undecided, so that nothing is asked of
-    what is known not to stand.
+    A failed check ends the round: the ones after it are recorded as undecided, so that nothing is
+    asked of what is known not to stand.
     """
     failed = ""
     for name in run.view.need_goal().all_checks:

@@ -8,14 +8,17 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agent.redact import Redactor
 from tests.job_host import LOCAL, Host, is_alive, wait_for
+from tools.base import Tool
 from tools.command import Command, Ending, Result
 from tools.errors import BadReply, ToolFailed
 from tools.jobs import JobLog, JobLogs, JobStatus, JobStatusArgs, StartJob, StartJobArgs
+from tools.server import WatchServer
 
 
 @pytest.fixture
@@ -172,28 +175,31 @@ def test_a_log_cannot_forge_an_answer(host: Host) -> None:
     assert (piece.text, piece.next_offset) == (lines.replace("\x03", ""), len(lines))
 
 
-def test_secrets_and_paths_in_logs_are_seen_by_redaction(host: Host) -> None:
+READERS: list[tuple[Tool[Any, Any], dict[str, str]]] = [
+    (JobStatus(), {}),
+    (JobLogs(), {"stream": "out"}),
+    (WatchServer(), {"url": "http://127.0.0.1:1/", "python": sys.executable}),
+]
+
+
+@pytest.mark.parametrize(("tool", "more"), READERS, ids=["status", "logs", "watch"])
+def test_redaction_sees_secrets_and_paths_in_logs(
+    host: Host, tool: Tool[Any, Any], more: dict[str, str]
+) -> None:
     secret, path = "hf_" + "Ab3dEfG7" * 4, str(host.folder)
     broken = f"{secret[:12]}\n{secret[12:]}"
-    text = (
-        f"token {secret}\nrunning in {path}/x\nHF_TOKEN={secret}\n{broken}\n{'x' * 5000} {secret}"
-    )
+    text = f"in {path}/x\nError: no {secret}\n{broken}\nAPI_KEY:\n\nHF_TOKEN={secret}"
     job = host.start("printf", "%s", text)
     host.ended(job.job)
-    # The end of the log that a status shows would begin within the path.
-    args = {"job": job.job}
-    for tool, more in ((JobStatus(), {}), (JobLogs(), {"stream": "out"})):
-        call, values = host.context("c1"), tool.args_type.model_validate({**args, **more})
-        result = LOCAL.run(tool.command(values, call))
-        assert secret in result.stdout
-        redactor = Redactor({"HF_TOKEN": secret}, {"run": path})
-        written = redactor.redact(result)
-        for part in (secret, secret[12:], path):
-            assert part not in written.stdout
-        # A strict replay reads what was written.
-        assert tool.parse(values, call, written) == redactor.redact(
-            tool.parse(values, call, result)
-        )
+    call, args = host.context(), tool.args_type.model_validate({"job": job.job, **more})
+    result = LOCAL.run(tool.command(args, call))
+    assert broken in result.stdout
+    redactor = Redactor({"HF_TOKEN": secret}, {"run": path})
+    written = redactor.redact(result)
+    for part in (secret, secret[12:], path):
+        assert part not in written.stdout
+    # A strict replay reads what was written.
+    assert tool.parse(args, call, written) == redactor.redact(tool.parse(args, call, result))
 
 
 def test_the_end_of_a_log_begins_with_a_whole_word(host: Host) -> None:

@@ -274,7 +274,10 @@ def test_declarations() -> None:
     assert StartServer().undo_text(server) == "stopped with stop_job"
     job = StartJobArgs(argv=("x",))
     assert StartJob().undo_text(job) == "stopped with stop_job"
-    assert StopJob().undo_text(StopJobArgs(job="run-c1")) == "started again with start_job"
+    assert (
+        StopJob().undo_text(StopJobArgs.model_validate({"job": "a"}))
+        == "started again with start_job"
+    )
     watch = WatchServerArgs.model_validate({"job": "run-c1", "url": "http://[::1]:81/h"})
     assert [str(item) for item in WatchServer().subjects(watch)] == ["job run-c1", "port 81"]
     for wrong in (

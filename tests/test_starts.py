@@ -1,10 +1,9 @@
-"""Ten starts, as varied as people's machines: each ends ready or names the cause, without edits to code."""
+"""Ten starts, as varied as people's machines: each ends ready or names the cause."""
 
 from __future__ import annotations
 
 import json
 import os
-
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -206,5 +205,3 @@ def test_a_broken_config(site: Path, text: str, named: str) -> None:
         assert outcome(session) is Outcome.NOT_REACHED
         assert named in cause(session)
         assert calls(session, "start_server") == []
-
-

@@ -1,7 +1,7 @@
 """How a tool is declared: ``Args``, ``Observation``, ``Risk``, ``Subject``, ``Tool``.
 
-A tool is a pure command and a pure parser; running it is the dispatcher's work. So dry runs, approval texts,
-replay and parser tests need no machine.
+A tool is a pure command and a pure parser; running it is the dispatcher's work. So dry runs,
+approval texts, replay and parser tests need no machine.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Risk(IntEnum):
 
 
 class Subject(BaseModel):
-    """A thing on a target that a call looks at or touches; freshness and order are kept by subject."""
+    """A thing on a target that a call looks at or touches."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -96,9 +96,9 @@ class Tool(Generic[A, Obs]):
         super().__init_subclass__(**kwargs)
         for base in getattr(cls, "__orig_bases__", ()):
             origin, types = get_origin(base), get_args(base)
-            if isinstance(origin, type) and issubclass(origin, Tool) and len(types) == 2:
-                if isinstance(types[0], type):
-                    cls.args_type, cls.observation_type = types
+            is_tool = isinstance(origin, type) and issubclass(origin, Tool) and len(types) == 2
+            if is_tool and isinstance(types[0], type):
+                cls.args_type, cls.observation_type = types
 
     @property
     def name(self) -> str:

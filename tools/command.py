@@ -1,8 +1,8 @@
 """A command as data, and how it ended.
 
-A command is an argument vector and never a string for a shell: quoting happens once, in ``text``, and
-only for people. How a command ended is one of four things (``Ending``); "the machine is gone" is never
-an exit code.
+A command is an argument vector and never a string for a shell: quoting happens once, in ``text``,
+and only for people. How a command ended is one of four things (``Ending``); "the machine is gone"
+is never an exit code.
 """
 
 from __future__ import annotations

@@ -48,7 +48,8 @@ class Move(Observation):
     from_version: str | None
     """The version that is installed now."""
     to_version: str
-    url: str
+    file: str
+    """Name of the file that would be taken; where it lies is the machine's own affair."""
 
 
 class Resolution(Observation):

@@ -164,6 +164,10 @@ class JobLog(Observation):
     size_bytes: int
     """Size of the whole log."""
 
+    def headline(self) -> str:
+        """How much it is, and how far the log goes on."""
+        return f"{len(self.text)} characters, up to byte {self.next_offset} of {self.size_bytes}"
+
 
 class JobLogs(Tool[JobLogsArgs, JobLog]):
     """Read a piece of a job's log, from any byte on."""

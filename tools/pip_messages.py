@@ -40,7 +40,7 @@ _SIGNS: tuple[tuple[PipErrorKind, str], ...] = (
     (PipErrorKind.NO_SPACE, r"No space left on device"),
     (PipErrorKind.READ_ONLY, r"Read-only file system"),
     (PipErrorKind.CONFLICT, r"ResolutionImpossible|have conflicting dependencies"),
-    (PipErrorKind.REQUIRES_PYTHON, r"requires a different Python"),
+    (PipErrorKind.REQUIRES_PYTHON, r"requires? a different Python"),
     (
         PipErrorKind.NETWORK,
         r"Retrying \(Retry\(|ConnectionError|ConnectTimeout|Could not fetch URL|name resolution",
@@ -49,7 +49,10 @@ _SIGNS: tuple[tuple[PipErrorKind, str], ...] = (
 )
 _NOT_FOUND = re.compile(r"satisfies the requirement (.+?) \(from ")
 _OTHER_PYTHON = re.compile(r"(\S+) Requires-Python ([^;\n]+)")
-_WRONG_PYTHON = re.compile(r"requires a different Python: \S+ not in '([^']+)'")
+_WRONG_PYTHON = re.compile(
+    r"requires a different Python: \S+ not in '([^']+)'"
+    r"|require a different Python\. \S+ not in:\s*'([^']+)'"
+)
 _VERSIONS = re.compile(r"\(from versions: (?:[^()]*, )?((?:[^(), ]+, ){4}[^(), ]+)\)")
 _CONFLICT_LINE = re.compile(
     r"^\S+ \S+ (?:requires .+, (?:which is not installed|but you have .+ which is incompatible)"
@@ -82,7 +85,7 @@ def required_python(text: str) -> str:
     """
     direct = _WRONG_PYTHON.search(text)
     if direct:
-        return direct.group(1)
+        return direct.group(1) or direct.group(2)
     wanted = _NOT_FOUND.search(text)
     if not wanted:
         return ""

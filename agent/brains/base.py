@@ -12,7 +12,7 @@ from agent.values import ToolCall, Usage
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a brain is shown: the view (from which messages are projected) and where the run stands."""
+    """What a brain is shown: the view, from which messages are projected, and where it stands."""
 
     view: View
     frontier: Frontier

@@ -1,7 +1,8 @@
 """The embedded brain: means-ends planning over what checks and tools declare; no list of steps.
 
-It takes the first unmet check, the cheapest deciding look and the least risky fix of the best hypothesis, and
-ends honestly where nothing is left. It knows no model, package or image: that is data.
+It takes the first unmet check, the cheapest deciding look and the least risky fix of the best
+hypothesis, and ends honestly where nothing is left. It knows no model, package or image: that is
+data.
 """
 
 from __future__ import annotations

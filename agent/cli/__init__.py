@@ -1,7 +1,7 @@
 """The command line: one module a verb.
 
-The table below is all that ``bringup --help`` needs, so help costs no heavier import than Python's own start.
-A verb's module is imported when the verb is called.
+The table below is all that ``bringup --help`` needs, so help costs no heavier import than Python's
+own start. A verb's module is imported when the verb is called.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ VERBS: dict[str, tuple[str, str]] = {
 """Every verb: its group and what it does, in one line."""
 
 USAGE = "Usage: bringup VERB [OPTIONS] …    (bringup VERB --help says more, with an example)"
-EXIT_CODES = "Exit codes of runs: 0 ready, 1 not reached, 2 wrong usage or input, 3 parked,\n4 limit, 5 unreachable, 130 interrupted."
+EXIT_CODES = (
+    "Exit codes of runs: 0 ready, 1 not reached, 2 wrong usage or input, 3 parked,\n"
+    "4 limit, 5 unreachable, 130 interrupted."
+)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -1,6 +1,6 @@
 """Answer what a parked run asks, and go on with it.
 
-Example:
+For example:
 
     bringup approve last --answer yes
 """

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 
 from agent.engine import Answer, drive
-from agent.events import ApprovalAsked
+from agent.events import AnyEvent, ApprovalAsked
 from agent.report import EXIT_CODES
-from agent.run import Run
 from agent.session import Session
-from agent.values import Outcome
 
 Json = Annotated[bool, typer.Option("--json", help="Events as JSON Lines on standard output.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Answer asks up to CHANGE with yes.")]
@@ -57,7 +55,7 @@ def faces(session: Session, *, as_json: bool) -> Iterator[Answer]:
     run_id = session.folder.id
     footer = [f"bringup show {run_id}", str(session.folder.transcript)]
     if as_json:
-        session.transcript.subscribe(JsonFace(sys.stdout).on_event)
+        _subscribe(session, JsonFace(sys.stdout).on_event)
         yield _park
         return
     if not sys.stderr.isatty():
@@ -67,6 +65,7 @@ def faces(session: Session, *, as_json: bool) -> Iterator[Answer]:
         return
     console = Console(stderr=True)
     asker = TerminalAsker(console)
+    _subscribe(session, asker.on_event)
     with LiveFace(console, footer=footer) as live:
         _join(session, live)
 
@@ -74,23 +73,28 @@ def faces(session: Session, *, as_json: bool) -> Iterator[Answer]:
             if not interactive():
                 return None
             with live.paused():
-                return asker.ask(asked)
+                given: Mapping[str, Any] = asker.ask(asked)
+                return given
 
         yield answer
 
 
 def _join(session: Session, face: Any) -> None:
-    for event in session.transcript.events:
-        face.on_event(event)
-    session.transcript.subscribe(face.on_event)
+    _subscribe(session, face.on_event)
     session.run.watchers.append(face.on_live)
+
+
+def _subscribe(session: Session, on_event: Callable[[AnyEvent], None]) -> None:
+    """Show events as the person here needs them: with the paths of this machine put back."""
+
+    def tell(event: AnyEvent) -> None:
+        on_event(session.redactor.restore(event))
+
+    for event in session.transcript.events:
+        tell(event)
+    session.transcript.subscribe(tell)
 
 
 def _park(asked: list[ApprovalAsked]) -> None:
     return None
 
-
-def outcome_code(run: Run) -> int:
-    """Return the exit code of a run that is over or parked."""
-    ended = run.view.ended
-    return EXIT_CODES[ended.outcome] if ended else EXIT_CODES[Outcome.PARKED]

@@ -1,7 +1,7 @@
 """Do the main job here: from a broken environment to a running Qwen3.5 server.
 
-Everything is real and small: random weights, a true architecture, this machine's CPU. Changes are allowed
-inside the demo's own folder and port only, and each grant is printed. Examples:
+Everything is real and small: random weights, a true architecture, this machine's CPU. Changes are
+allowed inside the demo's own folder and port only, and each grant is printed. For example:
 
     bringup demo
     bringup demo --ask

@@ -1,6 +1,6 @@
 """List the runs, the last started first.
 
-Example:
+For example:
 
     bringup runs
 """

@@ -29,9 +29,7 @@ PROBLEMS = (GoalError, RunError, SettingsError, TranscriptError, UnknownBrain, B
 def call(verb: str, words: list[str]) -> int:
     """Run a verb's module and return its exit code."""
     module = importlib.import_module(f"agent.cli.{verb}")
-    app = typer.Typer(
-        add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
-    )
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     app.command(name=verb, help=module.__doc__)(module.run)
     try:
         with terminable():

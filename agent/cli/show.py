@@ -1,6 +1,6 @@
 """Show a run or a transcript as a timeline.
 
-Example:
+For example:
 
     bringup show last
 """

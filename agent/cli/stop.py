@@ -1,6 +1,6 @@
 """Stop what a run left running: its servers, by the jobs that it started.
 
-Example:
+For example:
 
     bringup stop last
 """
@@ -35,7 +35,7 @@ def run(
 
 
 def stop(folder: runs.RunFolder) -> tuple[list[str], list[str]]:
-    """Stop a run's servers, on its own record; return the jobs stopped and those that would not end."""
+    """Stop a run's servers, on its own record; return the jobs stopped and those left."""
     taken = session.take_up(folder, environ=settings.environment())
     try:
         before = list(taken.run.view.servers)

@@ -1,4 +1,4 @@
-"""Writes a small true Qwen3.5 checkpoint: the real architecture, a working tokenizer, random weights.
+"""Writes a small true Qwen3.5 checkpoint: a real architecture and tokenizer, random weights.
 
 Neither torch nor a hub is needed: the parameter names and shapes follow ``Qwen3_5ForCausalLM`` as
 ``transformers`` 5.2.0 to 5.24.0 build it from the same configuration (a test loads the result there
@@ -62,7 +62,7 @@ CONFIG: dict[str, object] = {
     "pad_token_id": VOCAB_SIZE - 64,
     "use_cache": True,
 }
-"""One period of Qwen3.5's layer pattern (three gated-delta-net layers, one attention layer) in small."""
+"""One period of Qwen3.5's layers in small: three gated-delta-net layers, one of attention."""
 
 
 def write_checkpoint(folder: Path, *, seed: int = 0) -> None:
@@ -99,8 +99,8 @@ def write_checkpoint(folder: Path, *, seed: int = 0) -> None:
 def printable_rows() -> set[int]:
     """Return the tokens that are a printable ASCII character.
 
-    The rows of all others are zero in the output layer: so greedy decoding answers with characters that a
-    terminal can show, and does not end at once. It is still noise: the weights are random.
+    The rows of all others are zero in the output layer: so greedy decoding answers with characters
+    that a terminal can show, and does not end at once. It is still noise: the weights are random.
     """
     symbols = {symbol: row for row, symbol in enumerate(_alphabet())}
     return {symbols[chr(code)] for code in range(ord("!"), ord("~") + 1)}

@@ -1,7 +1,8 @@
 """Prepares the demo's folder: a small true checkpoint, and an environment that cannot read it.
 
-The environment is what many people have: a real torch and a real ``transformers`` of the last 4.x release. It is
-made with the same connector that a run uses, so nothing here starts a process of its own.
+The environment is what many people have: a real torch and a real ``transformers`` of the last 4.x
+release. It is made with the same connector that a run uses, so nothing here starts a process of
+its own.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from tools.installation import InstallPip
 def explain(case: Case) -> Hypothesis:
     """Name the distribution that provides the module and ask the resolver for it.
 
-    Only a distribution that a playbook, the goal or the engine names is ever proposed: a module's name is
-    no proof of who publishes under it.
+    Only a distribution that a playbook, the goal or the engine names is ever proposed: a module's
+    name is no proof of who publishes under it.
     """
     module = case.params["module"]
     if module == "pip":
@@ -41,7 +41,7 @@ def explain(case: Case) -> Hypothesis:
 
 
 def requirement_for(case: Case, module: str) -> str | None:
-    """Return the requirement that brings ``module``: the goal's words first, then the playbook's."""
+    """Return the requirement that brings ``module``: by the goal, else by a playbook."""
     entry = knowledge.load().distribution_of(module)
     name = entry.distribution if entry else None
     for text in case.site.candidate.requirements:

@@ -26,14 +26,16 @@ class Solution:
 
 
 def keep_constraints(case: Case) -> tuple[str, ...]:
-    """Return what bounds the resolver: exact versions of what may not move, else the goal's words."""
+    """Return what bounds the resolver: what may not move, else the goal's requirements."""
     versions = case.environment.versions if case.environment else {}
     kept = [f"{name}=={versions[name]}" for name in case.site.candidate.keep if name in versions]
     names = {canonicalize_name(item.partition("==")[0]) for item in kept}
     wished = [
         text
         for text in case.site.candidate.requirements
-        if (found := _parsed(text)) and found.specifier and canonicalize_name(found.name) not in names
+        if (found := _parsed(text))
+        and found.specifier
+        and canonicalize_name(found.name) not in names
     ]
     return (*kept, *wished)
 
@@ -48,8 +50,8 @@ def _parsed(text: str) -> Requirement | None:
 def solve(case: Case, requirements: tuple[str, ...], reason: str) -> Solution:
     """Ask the resolver in the environment, then turn its answer into exact pins.
 
-    Where the goal is for the CPU and the default index would bring a build for accelerators (gigabytes),
-    the resolver is asked once more with the index of CPU builds.
+    Where the goal is for the CPU and the default index would bring a build for accelerators
+    (gigabytes), the resolver is asked once more with the index of CPU builds.
     """
     first, evidence = _ask(case, requirements, ())
     if isinstance(first, ToolCall):
@@ -65,7 +67,7 @@ def solve(case: Case, requirements: tuple[str, ...], reason: str) -> Solution:
     if second.ok and not _for_accelerators(second):
         return Solution(fix=_plan(case, second, (index,), reason), evidence=(*evidence, *more))
     return Solution(
-        obstacle=f"only a build for accelerators (gigabytes) of {' '.join(requirements)} can be had",
+        obstacle=f"only a build for accelerators (gigabytes) of {' '.join(requirements)} is there",
         advice="Name a CPU build in the candidate's `requirements`, or set `torch_index`.",
         evidence=(*evidence, *more),
     )

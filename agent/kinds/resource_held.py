@@ -20,7 +20,10 @@ def explain(case: Case) -> Hypothesis:
         return case.hypothesis(subject=subject, advice=_advice(case))
     text = f"use port {spare} instead"
     call = ToolCall(
-        tool=UsePort().name, args={"port": spare}, target=case.site.target, why=f"{case.hypothesis().cause}; {text}"
+        tool=UsePort().name,
+        args={"port": spare},
+        target=case.site.target,
+        why=f"{case.hypothesis().cause}; {text}",
     )
     return case.hypothesis(subject=subject, fix=FixPlan((call,), text), advice=_advice(case))
 

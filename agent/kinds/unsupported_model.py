@@ -1,4 +1,4 @@
-"""unsupported-model: no change of versions helps, because the model itself is not known or not readable."""
+"""unsupported-model: no change of versions helps: the model is not known or not readable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""version-pin: what is installed is older or newer than the model needs, and another release fits."""
+"""version-pin: what is installed is too old for the model, and another release fits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tools.autoconfig import ConfigProbe
 
 
 def explain(case: Case) -> Hypothesis:
-    """Find the floor, join it with what others there declare, and ask the resolver for the change."""
+    """Find the floor, join it with what others declare, and ask the resolver for the change."""
     package = case.params["package"]
     installed = _version(case.words()["installed"])
     floor, source = floor_of(case, package)
@@ -44,7 +44,8 @@ def explain(case: Case) -> Hypothesis:
 def floor_of(case: Case, package: str) -> tuple[Version | None, str]:
     """Return the first release that knows the model type, and where that is known from.
 
-    A playbook's entry counts most; the release that wrote the config is a hint; else nothing is known.
+    A playbook's entry counts most; the release that wrote the config is a hint; else nothing is
+    known.
     """
     model_type = case.params.get("model_type", "")
     entry = knowledge.load().first_release(package, model_type)

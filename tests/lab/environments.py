@@ -1,4 +1,5 @@
-"""Real environments for tests: made once with pip, kept by what is in them, and cloned by hard links.
+"""Real environments for tests: made once with pip, kept by what is in them, and cloned by hard
+links.
 
 They live in ``BRINGUP_LAB_DIR``, else in the user's cache folder, so that a second run finds them.
 """

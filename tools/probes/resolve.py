@@ -24,6 +24,7 @@ import json  # noqa: E402
 import runpy  # noqa: E402
 import shutil  # noqa: E402
 import tempfile  # noqa: E402
+from urllib.parse import unquote  # noqa: E402
 
 sys.path[:] = PATH
 KEPT_LINES = 40
@@ -74,7 +75,7 @@ def moves(report):
                     "name": name,
                     "from_version": installed_version(name),
                     "to_version": item["metadata"]["version"],
-                    "url": item["download_info"]["url"],
+                    "file": unquote(item["download_info"]["url"].rpartition("/")[2]),
                 }
             )
     return found

@@ -1,0 +1,106 @@
+"""Where a run's time went: pip, the server's loading, other commands, waiting, and our own part.
+
+Read from the transcript alone, so it can be told of any run at any time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agent import events as e
+from agent.values import CallStatus
+
+PIP_TOOLS = ("install_pip", "pip_check", "pip_install", "pip_list", "pip_resolve", "pip_show")
+"""Tools whose command is pip."""
+LOAD_TOOL = "watch_server"
+"""The tool that waits until a server answers."""
+OWN_BRAIN = "playbook"
+"""The brain whose thinking is ours; any other one thinks elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A run's seconds by what they were spent on; what is left of the total is our own."""
+
+    total_s: float
+    """From the header to the run's end, or to its last event; pauses of a parked run not counted."""
+    pip_s: float = 0.0
+    load_s: float = 0.0
+    """Watching a server come up: the looks at it and the waits between them."""
+    commands_s: float = 0.0
+    """All other commands on the target."""
+    person_s: float = 0.0
+    """From questions to a person's answers."""
+    model_s: float = 0.0
+    """From requests to a model's replies; 0 for the embedded brain, whose thinking is ours."""
+
+    @property
+    def own_s(self) -> float:
+        """What none of the others took: deciding, reading results, writing the transcript."""
+        others = self.pip_s + self.load_s + self.commands_s + self.person_s + self.model_s
+        return max(0.0, self.total_s - others)
+
+    @property
+    def own_share(self) -> float:
+        """Our own part of the total, from 0 to 1."""
+        return self.own_s / self.total_s if self.total_s else 0.0
+
+
+def split(events: Iterable[e.AnyEvent]) -> Split:
+    """Add up where the time went; what was done after the run's end does not count."""
+    clock = _Clock()
+    for event in events:
+        clock.now = event.t
+        clock.begin(event)
+        clock.finish(event)
+        if isinstance(event, e.RunEnded):
+            break
+    return Split(clock.now, **clock.spent)
+
+
+class _Clock:
+    """Takes one event after the other."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.spent: defaultdict[str, float] = defaultdict(float)
+        """Seconds by field of ``Split``."""
+        self._part: dict[str, str] = {}
+        """By call, approval or request: the field that it counts for."""
+        self._since: dict[str, float] = {}
+        """By call, approval or request: since when its next event has been awaited."""
+
+    def begin(self, event: e.AnyEvent) -> None:
+        match event:
+            case e.RunStarted(brain=brain) if brain != OWN_BRAIN:
+                self._part["request"] = "model_s"
+            case e.CallQueued(call=call):
+                part = "pip_s" if call.tool in PIP_TOOLS else "commands_s"
+                self._part[call.id] = "load_s" if call.tool == LOAD_TOOL else part
+            case e.CallStarted(call_id=name):
+                self._since[name] = self.now
+            case e.ApprovalAsked(approval_id=name):
+                self._part[name], self._since[name] = "person_s", self.now
+            case e.RequestMade():
+                self._since["request"] = self.now
+
+    def finish(self, event: e.AnyEvent) -> None:
+        match event:
+            case e.CallSampled(call_id=name, n=1):
+                self._add(name, event.result.duration_s)
+            case e.CallSampled(call_id=name) | e.CallEnded(call_id=name, status=CallStatus.UNKNOWN):
+                self._add(name, self._waited(name))
+            case e.ApprovalAnswered(approval_id=name):
+                self._add(name, self._waited(name))
+            case e.ReplyReceived():
+                self._add("request", self._waited("request"))
+
+    def _waited(self, name: str) -> float:
+        return self.now - self._since.get(name, self.now)
+
+    def _add(self, name: str, seconds: float) -> None:
+        self._since[name] = self.now
+        if name in self._part:
+            self.spent[self._part[name]] += seconds
