@@ -249,7 +249,8 @@ class RedactionMap(Event):
     """The placeholders in use; their values are never in the transcript."""
 
     type: Literal["redaction_map"] = "redaction_map"
-    placeholders: tuple[str, ...]
+    placeholders: dict[str, str]
+    """Name to where it lies inside another, such as ``env`` to ``«home»/envs/a``; else empty."""
 
 
 class RunEnded(Event):

@@ -9,7 +9,6 @@ run takes.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +33,6 @@ from agent.transcript import MemoryTranscript, TranscriptError, read
 from agent.values import Outcome
 from tools.command import Command, OnOutput, Result
 
-PLACEHOLDER = re.compile(r"«([a-z][a-z0-9_-]{0,31})»")
 VOLATILE = {"t": True, "prev": True, "duration_s": True}
 """Fields that are not compared: they are read from the recording or from a clock."""
 
@@ -107,11 +105,12 @@ def replay(path: Path, driver: Callable[[Run, Answer], Outcome] = loop) -> Repla
         TranscriptError: it cannot be read, or does not begin with its header.
     """
     recorded = read(path).events
-    redactor = _elsewhere(path)
+    redactor = _elsewhere(recorded)
     events = [redactor.restore(event) for event in recorded]
     if not events or not isinstance(events[0], RunStarted):
         raise TranscriptError(f"{path}: a transcript begins with run_started; this one does not")
     run, written = _prepare(events, events[0], redactor)
+    run.record(events[0], *(event for event in recorded if isinstance(event, RedactionMap)))
     departed: _Departed | None = None
     try:
         driver(run, _answers(events))
@@ -122,10 +121,17 @@ def replay(path: Path, driver: Callable[[Run, Answer], Outcome] = loop) -> Repla
     return _compare(str(path), recorded, written.events, departed)
 
 
-def _elsewhere(path: Path) -> Redactor:
-    """Return a redactor that puts every path placeholder of the file below ``/replay``."""
-    names = set(PLACEHOLDER.findall(path.read_text(encoding="utf-8", errors="replace")))
-    return Redactor({}, {name: f"/replay/{name}" for name in names - {"withheld"}})
+def _elsewhere(events: Sequence[AnyEvent]) -> Redactor:
+    """Return a redactor that has every named path below ``/replay``, nested as then."""
+    paths: dict[str, str] = {}
+    for event in events:
+        if isinstance(event, RedactionMap):
+            inner = dict(event.placeholders)
+            paths |= {name: f"/replay/{name}" for name, within in inner.items() if not within}
+            for name, within in sorted(inner.items(), key=lambda item: len(item[1])):
+                if within:
+                    paths[name] = Redactor({}, paths).restore(within)
+    return Redactor({}, paths)
 
 
 def _prepare(
@@ -145,7 +151,6 @@ def _prepare(
         host_dir=header.host_dir,
         sleep=lambda _: None,
     )
-    run.record(header, *(event for event in events if isinstance(event, RedactionMap)))
     return run, written
 
 

@@ -11,7 +11,7 @@ from agent.fold import View
 from agent.frontier import frontier
 from agent.run import Run
 from agent.site import site_of
-from agent.values import Outcome
+from agent.values import CallStatus, Outcome
 from tools.endpoint import ChatCheck
 from tools.server import WatchServer
 
@@ -80,9 +80,13 @@ def build(view: View, outcome: Outcome) -> dict[str, Any]:
 def _ready(view: View) -> dict[str, Any]:
     site = site_of(view)
     data: dict[str, Any] = {"address": site.base_url, "seconds_to_ready": round(view.t, 1)}
-    loaded, _ = view.facts.latest(WatchServer, fresh=False)
-    if loaded is not None:
-        data["seconds_to_load"] = round(loaded.waited_s, 1)
+    waited = [
+        float(record.observation.get("waited_s", 0.0))
+        for record in view.calls.values()
+        if record.call.tool == WatchServer().name and record.status is CallStatus.OK
+    ]
+    if waited:
+        data["seconds_to_load"] = round(max(waited), 1)
     chat, _ = view.facts.latest(ChatCheck, fresh=False)
     if chat is not None:
         data |= {"ttft_s": chat.ttft_s, "tokens_per_s": chat.tokens_per_s}

@@ -14,7 +14,7 @@ from typing import BinaryIO
 import platformdirs
 from pydantic import BaseModel, ValidationError
 
-from agent.events import EVENT, AnyEvent, RunEnded, RunStarted
+from agent.events import EVENT, AnyEvent, ApprovalAsked, RunEnded, RunStarted
 from agent.lock import owner
 from agent.settings import Settings
 from agent.transcript_reader import reason_of
@@ -101,11 +101,13 @@ class RunSummary:
 
     @property
     def state(self) -> str:
-        """How it ended, ``running``, ``broken off`` or ``unreadable``."""
+        """How it ended, ``running``, ``parked``, ``broken off`` or ``unreadable``."""
         if self.pid is not None:
             return "running"
         if self.started is None or self.last is None:
             return "unreadable"
+        if isinstance(self.last, ApprovalAsked):
+            return "parked"
         return self.last.outcome.value if isinstance(self.last, RunEnded) else "broken off"
 
     @property
@@ -236,15 +238,19 @@ def _summary(run: RunFolder) -> RunSummary:
 
 
 def _last_event(file: BinaryIO) -> AnyEvent | None:
-    """Return the last whole event, read from the end in growing pieces."""
+    """Return the run's end, else the last whole event, read from the end in growing pieces.
+
+    What is written after the end, such as that its server was stopped, does not change it.
+    """
     size = file.seek(0, 2)
     length = _TAIL_BYTES
     while True:
         start = max(0, size - length)
         file.seek(start)
-        for line in reversed(file.read(size - start).split(b"\n")):
-            if event := _event(line):
-                return event
+        lines = file.read(size - start).split(b"\n")
+        found = [event for line in reversed(lines) if (event := _event(line))]
+        if found:
+            return next((event for event in found if isinstance(event, RunEnded)), found[0])
         if not start:
             return None
         length *= 4

@@ -19,7 +19,7 @@ from agent.goal import Goal
 from agent.redact import Redactor, secrets_of
 from agent.run import Run
 from agent.runs import RunFolder
-from agent.transcript import MemoryTranscript, Transcript, TranscriptError
+from agent.transcript import Clock, MemoryTranscript, Transcript, TranscriptError
 from tools.connectors.base import Connector
 from tools.connectors.local import Local
 
@@ -72,8 +72,19 @@ def begin(
     interactive: bool,
     environ: Mapping[str, str],
     paths: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
 ) -> Session:
     """Begin a run: the header is on disk before anything is done.
+
+    Args:
+        goal: what is asked for.
+        policy: what may be done unasked.
+        folder: a new run's folder.
+        brain: who decides.
+        interactive: whether a person can be asked.
+        environ: variables; those that look secret are kept out of the transcript.
+        paths: further machine paths by the names that stand for them in the transcript.
+        clock: gives the events' time, in seconds; by default a stopwatch started now.
 
     Raises:
         TranscriptError: the run's folder cannot be written.
@@ -87,7 +98,7 @@ def begin(
         **(paths or {}),
     }
     redactor = Redactor(secrets_of(environ), names)
-    transcript = Transcript.create(folder.transcript, redactor)
+    transcript = Transcript.create(folder.transcript, redactor, clock)
     folder.write_private(redactor.private())
     host_dir = str(folder.folder / "host")
     run = _run(transcript, goal, policy, brain, host_dir)
@@ -107,13 +118,26 @@ def begin(
             policy=policy.model_dump(mode="json"),
             host_dir=host_dir,
         ),
-        RedactionMap(placeholders=tuple(f"«{name}»" for name in sorted(redactor.private()))),
+        RedactionMap(placeholders=_nesting(redactor.private())),
     )
     return Session(run, folder, transcript, redactor)
 
 
+def _nesting(paths: Mapping[str, str]) -> dict[str, str]:
+    """Say of each named path where it lies inside another named one; empty for the outermost."""
+    found: dict[str, str] = {}
+    for name, path in sorted(paths.items()):
+        outer = {other: at for other, at in paths.items() if Path(at) in Path(path).parents}
+        found[name] = Redactor({}, outer).redact(path) if outer else ""
+    return found
+
+
 def take_up(
-    folder: RunFolder, *, environ: Mapping[str, str], brain: Brain | None = None
+    folder: RunFolder,
+    *,
+    environ: Mapping[str, str],
+    brain: Brain | None = None,
+    clock: Clock | None = None,
 ) -> Session:
     """Go on with a run: its state is the fold of its transcript, with the paths put back.
 
@@ -121,7 +145,7 @@ def take_up(
         TranscriptError: it cannot be read, is being written by another, or its paths are gone.
     """
     redactor = Redactor.from_private(folder.read_private(), secrets_of(environ))
-    transcript = Transcript.resume(folder.transcript, redactor)
+    transcript = Transcript.resume(folder.transcript, redactor, clock)
     events = [redactor.restore(event) for event in transcript.events]
     view = View(events)
     header = view.header

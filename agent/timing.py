@@ -1,7 +1,4 @@
-"""Where a run's time went: pip, the server's loading, other commands, waiting, and our own part.
-
-Read from the transcript alone, so it can be told of any run at any time.
-"""
+"""Where a run's time went, by its transcript: pip, loading, other commands, and our own part."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ class Split:
     """A run's seconds by what they were spent on; what is left of the total is our own."""
 
     total_s: float
-    """From the header to the run's end, or to its last event; pauses of a parked run not counted."""
+    """From the header to the run's end, or its last event; a parked run's pauses do not count."""
     pip_s: float = 0.0
     load_s: float = 0.0
     """Watching a server come up: the looks at it and the waits between them."""
@@ -66,9 +63,8 @@ class _Clock:
     def __init__(self) -> None:
         self.now = 0.0
         self.spent: defaultdict[str, float] = defaultdict(float)
-        """Seconds by field of ``Split``."""
         self._part: dict[str, str] = {}
-        """By call, approval or request: the field that it counts for."""
+        """By call, approval or request: the field of ``Split`` that it counts for."""
         self._since: dict[str, float] = {}
         """By call, approval or request: since when its next event has been awaited."""
 
@@ -91,16 +87,14 @@ class _Clock:
             case e.CallSampled(call_id=name, n=1):
                 self._add(name, event.result.duration_s)
             case e.CallSampled(call_id=name) | e.CallEnded(call_id=name, status=CallStatus.UNKNOWN):
-                self._add(name, self._waited(name))
+                self._add(name)
             case e.ApprovalAnswered(approval_id=name):
-                self._add(name, self._waited(name))
+                self._add(name)
             case e.ReplyReceived():
-                self._add("request", self._waited("request"))
+                self._add("request")
 
-    def _waited(self, name: str) -> float:
-        return self.now - self._since.get(name, self.now)
-
-    def _add(self, name: str, seconds: float) -> None:
+    def _add(self, name: str, seconds: float | None = None) -> None:
+        waited = self.now - self._since.get(name, self.now)
         self._since[name] = self.now
         if name in self._part:
-            self.spent[self._part[name]] += seconds
+            self.spent[self._part[name]] += waited if seconds is None else seconds

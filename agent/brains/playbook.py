@@ -8,6 +8,7 @@ data.
 from __future__ import annotations
 
 from agent.brains.base import Reply, Request
+from agent.checks import CHECKS
 from agent.control import Applied, ClaimReady, GiveUp, RecordDiagnosis
 from agent.fold import View
 from agent.frontier import Frontier, redo_for
@@ -40,7 +41,7 @@ def _looking(now: Frontier) -> str:
     if now.hypotheses:
         best = now.hypotheses[0]
         return f"Perhaps {best.cause}. A look tells."
-    return f"Not known yet: {now.check.replace('_', ' ')}."
+    return f"A look tells whether {CHECKS[now.check].says}."
 
 
 def _advance(view: View, now: Frontier) -> Reply:

@@ -97,4 +97,3 @@ def _subscribe(session: Session, on_event: Callable[[AnyEvent], None]) -> None:
 
 def _park(asked: list[ApprovalAsked]) -> None:
     return None
-

@@ -16,10 +16,12 @@ from typing import Annotated
 
 import platformdirs
 import typer
+from rich.console import Console
 
 from agent import runs, settings
 from agent.cli import common, deploy, stop
 from agent.cli.shell import complain
+from agent.console_steps import Steps
 from agent.demo.place import DemoError, Place, goal_of, prepare
 
 PORT = 8177
@@ -40,8 +42,9 @@ def run(
         raise typer.Exit(_stop(place))
     chosen = settings.load(brain=brain, mode="supervised" if ask else mode or "auto")
     _stop_last(place)
+    _say(f"everything is made in {place.folder}")
     try:
-        prepare(place, chosen.torch_index, _say, _agree)
+        prepare(place, chosen.torch_index, Steps(Console(stderr=True)), _agree)
     except DemoError as error:
         raise typer.Exit(complain(str(error), as_json=json, code=1)) from error
     wanted = goal_of(place, port)

@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from agent import settings
+from agent.redact import Redactor
 from agent.runs import RunSummary, list_runs, runs_dir
 
 
@@ -33,4 +34,7 @@ def run(
 
 
 def _model(item: RunSummary) -> str:
-    return str(item.started.goal.get("model", "")) if item.started else ""
+    if item.started is None:
+        return ""
+    redactor = Redactor.from_private(item.run.read_private(), {})
+    return redactor.restore(str(item.started.goal.get("model", "")))

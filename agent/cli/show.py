@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from agent import runs, settings
+from agent.redact import Redactor
 from agent.transcript import read
 
 
@@ -21,9 +22,10 @@ def run(
     what: Annotated[str, typer.Argument(metavar="RUN|FILE", help="A run, `last`, or a file.")],
     json: Annotated[bool, typer.Option("--json", help="The events as one JSON document.")] = False,
 ) -> None:
-    """Read the transcript and render it."""
+    """Read the transcript and render it; a run of this machine with this machine's paths."""
     path = transcript_of(what)
     loaded = read(path)
+    here = Redactor.from_private(runs.RunFolder(path.parent, path.parent.name).read_private(), {})
     if json:
         events = ",".join(event.model_dump_json() for event in loaded.events)
         sys.stdout.write(f'{{"path": "{path}", "events": [{events}]}}\n')
@@ -33,7 +35,7 @@ def run(
     from agent.timeline import render
 
     console = Console()
-    console.print(render(loaded.events))
+    console.print(render([here.restore(event) for event in loaded.events]))
     for problem in loaded.problems:
         console.print(f"note: {problem}", markup=False)
 

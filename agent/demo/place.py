@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-import time
 import urllib.request
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
 from agent.demo.checkpoint import write_checkpoint
@@ -28,8 +29,19 @@ BROKEN = "transformers[serving]==4.57.6"
 ASK_ABOVE_MB = 500.0
 INSTALL_S = 3600.0
 
-Say = Callable[[str], None]
-"""Shows a line of progress."""
+
+class Progress(Protocol):
+    """Shows what the preparation does."""
+
+    def step(self, title: str) -> AbstractContextManager[object]:
+        """Show a step while it lasts, with the time it takes."""
+        ...
+
+    def detail(self, text: str) -> None:
+        """Show what the step does now."""
+        ...
+
+
 Agree = Callable[[str], bool]
 """Asks whether something large may be downloaded."""
 
@@ -86,25 +98,26 @@ def goal_of(place: Place, port: int) -> Goal:
     )
 
 
-def prepare(place: Place, torch_index: str, say: Say, agree: Agree) -> None:
+def prepare(place: Place, torch_index: str, progress: Progress, agree: Agree) -> None:
     """Make or mend the folder, so that the run begins with the same broken environment each time.
 
     Raises:
         DemoError: it cannot be made.
     """
     try:
-        place.folder.mkdir(parents=True, exist_ok=True)
-        write_checkpoint(place.model)
+        with progress.step("write a small Qwen3.5 checkpoint (random weights)"):
+            place.folder.mkdir(parents=True, exist_ok=True)
+            write_checkpoint(place.model)
     except OSError as error:
         raise DemoError(
             f"{place.folder}: cannot write the demo's folder: {error.strerror}; "
             "make it writable, or name another with --folder"
         ) from error
-    say(f"wrote a small Qwen3.5 checkpoint (random weights): {place.model}")
     if not _works(place):
-        _make_environment(place, say)
-    _install_torch(place, torch_index, say, agree)
-    _pip(place, say, f"installing {BROKEN}", "install", BROKEN)
+        with progress.step("make the target environment"):
+            _make_environment(place)
+    _install_torch(place, torch_index, progress, agree)
+    _pip(place, progress, f"install {BROKEN}", "install", BROKEN)
 
 
 def _works(place: Place) -> bool:
@@ -112,30 +125,30 @@ def _works(place: Place) -> bool:
     return place.venv.is_dir() and Local().run(probe).ok
 
 
-def _make_environment(place: Place, say: Say) -> None:
+def _make_environment(place: Place) -> None:
     if place.venv.exists():
         shutil.rmtree(place.venv)
-    say(f"making the target environment: {place.venv}")
     command = Command.of(
         sys.executable, "-m", "virtualenv", "--quiet", str(place.venv), timeout_s=300
     )
     _need(Local().run(command), "the target environment could not be made")
 
 
-def _install_torch(place: Place, torch_index: str, say: Say, agree: Agree) -> None:
+def _install_torch(place: Place, torch_index: str, progress: Progress, agree: Agree) -> None:
     """Take a CPU build: what is there, else what pip would take, else the index of CPU builds."""
-    seen = Local().run(
-        Command.of(place.python, "-c", "import torch; print(torch.__version__)", timeout_s=120)
+    question = Command.of(
+        place.python, "-c", "from importlib.metadata import version; print(version('torch'))"
     )
+    seen = Local().run(question)
     if seen.ok and seen.stdout.startswith(TORCH.partition("==")[2]):
-        say(f"torch {seen.stdout.strip()} is there already")
         return
     extra: tuple[str, ...] = ()
-    url, builds = _would_install(place, extra)
-    if builds:
-        extra = ("--extra-index-url", torch_index)
-        say(f"pip would take a build for accelerators; asking {torch_index} for a CPU build")
+    with progress.step(f"look for a CPU build of {TORCH}"):
         url, builds = _would_install(place, extra)
+        if builds:
+            extra = ("--extra-index-url", torch_index)
+            progress.detail(f"the default index has accelerator builds only; asking {torch_index}")
+            url, builds = _would_install(place, extra)
     if builds:
         raise DemoError(
             f"only a build of {TORCH} for accelerators (gigabytes) can be had here; set "
@@ -146,7 +159,7 @@ def _install_torch(place: Place, torch_index: str, say: Say, agree: Agree) -> No
     name = unquote(urlsplit(url).path.rpartition("/")[2])
     if size > ASK_ABOVE_MB and not agree(f"{name} is {shown}. Download it?"):
         raise DemoError(f"without {TORCH} there is no demo; nothing was installed")
-    _pip(place, say, f"installing {name} ({shown})", "install", *extra, TORCH)
+    _pip(place, progress, f"install {name} ({shown})", "install", *extra, TORCH)
 
 
 def _would_install(place: Place, extra: tuple[str, ...]) -> tuple[str, bool]:
@@ -176,14 +189,11 @@ def _size_mb(url: str) -> float:
         return 0.0
 
 
-def _pip(place: Place, say: Say, what: str, *words: str) -> None:
-    began = time.monotonic()
-    say(what)
-
+def _pip(place: Place, progress: Progress, what: str, *words: str) -> None:
     def on_output(stream: str, text: str) -> None:
         for line in text.splitlines():
-            if line.startswith(("Downloading", "Installing", "Using cached")):
-                say(f"  {line.strip()[:100]}")
+            if line.startswith(("Collecting", "Downloading", "Installing", "Using cached")):
+                progress.detail(line.strip())
 
     command = Command.of(
         place.python,
@@ -194,8 +204,8 @@ def _pip(place: Place, say: Say, what: str, *words: str) -> None:
         *words,
         timeout_s=INSTALL_S,
     )
-    _need(Local().run(command, on_output), f"{what} failed")
-    say(f"  done in {time.monotonic() - began:.0f} s")
+    with progress.step(what):
+        _need(Local().run(command, on_output), f"{what} failed")
 
 
 def _need(result: Result, problem: str) -> None:

@@ -1,0 +1,1 @@
+"""Measures this project's own speed, beside its peers, in one table: ``make bench``."""

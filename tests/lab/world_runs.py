@@ -1,0 +1,125 @@
+"""Runs on simulated hosts: begun, taken up and driven as the command line does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from agent import session
+from agent.approval import Mode, policy_for
+from agent.brains.base import Brain, Reply, Request
+from agent.brains.playbook import Playbook
+from agent.engine import drive
+from agent.events import AnyEvent, ApprovalAsked
+from agent.goal import Goal, parse_goal
+from agent.runs import RunFolder, new_run
+from agent.session import Session
+from agent.values import Outcome, Purpose, ToolCall
+from tests.lab.worlds import MODEL, VENV, World
+
+
+def goal(**more: Any) -> Goal:
+    """Return the goal of serving the world's model from its environment."""
+    data: dict[str, Any] = {
+        "model": MODEL,
+        "candidates": [{"venv": VENV}],
+        "options": {"device": "cpu"},
+        "allow": {"paths": [VENV]},
+    }
+    return parse_goal(data | more, base=Path("/"), where="test")
+
+
+def begin(
+    folder: Path,
+    world: World,
+    wanted: Goal | None = None,
+    *,
+    mode: Mode = "auto",
+    brain: Brain | None = None,
+    interactive: bool = False,
+    **policy: Any,
+) -> Session:
+    """Begin a run on a world; its transcript is on disk below ``folder``."""
+    wanted = wanted or goal()
+    begun = session.begin(
+        wanted,
+        policy_for(wanted, mode, **policy),
+        new_run(folder / "runs"),
+        brain=brain or Playbook(),
+        interactive=interactive,
+        environ={},
+        clock=world.stopwatch(),
+    )
+    return _settle(begun, world)
+
+
+def take_up(folder: RunFolder, world: World, brain: Brain | None = None) -> Session:
+    """Go on with a run, on a world."""
+    clock = world.stopwatch()
+    return _settle(session.take_up(folder, environ={}, brain=brain, clock=clock), world)
+
+
+def _settle(begun: Session, world: World) -> Session:
+    begun.run.connectors = {"local": world}
+    begun.run.sleep = world.sleep
+    return begun
+
+
+def nobody(asked: list[ApprovalAsked]) -> Mapping[str, Any] | None:
+    """Answer nothing: there is no terminal."""
+    return None
+
+
+def say(word: str) -> Callable[[list[ApprovalAsked]], Mapping[str, Any] | None]:
+    """Return a person who always says the same."""
+    return lambda asked: {item.approval_id: word for item in asked}
+
+
+def play(folder: Path, world: World, wanted: Goal | None = None, **more: Any) -> Session:
+    """Drive a run to its end, or until it parks; the session is closed and can be read."""
+    answer = more.pop("answer", nobody)
+    begun = begin(folder, world, wanted, **more)
+    try:
+        drive(begun.run, answer, begun.checkpoint)
+    finally:
+        begun.close()
+    return begun
+
+
+def outcome(of: Session) -> Outcome | None:
+    """Return how a run ended."""
+    ended = of.run.view.ended
+    return ended.outcome if ended else None
+
+
+def events(of: Session, kind: str) -> list[Any]:
+    """Return a run's events of one type."""
+    return [event for event in of.transcript.events if event.type == kind]
+
+
+def kinds(events: list[AnyEvent]) -> list[str]:
+    """Return the types of events."""
+    return [event.type for event in events]
+
+
+class Says:
+    """A brain that has its replies beforehand; when they are used up it gives up."""
+
+    name = "playbook"
+
+    def __init__(self, *replies: Reply | list[ToolCall]) -> None:
+        self._replies = [item if isinstance(item, Reply) else Reply("", tuple(item)) for item in replies]
+
+    def reply(self, request: Request) -> Reply:
+        """Return the next one."""
+        turn = request.view.turn
+        if turn < len(self._replies):
+            return self._replies[turn]
+        end = ToolCall(tool="give_up", args={"cause": "all is said"})
+        return Reply("", (end,))
+
+
+def call(tool: str, purpose: Purpose | None = None, target: str = "local", **args: Any) -> ToolCall:
+    """Return a brain's call."""
+    return ToolCall(tool=tool, args=args, target=target, purpose=purpose or Purpose())
