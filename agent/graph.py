@@ -24,6 +24,18 @@ from agent.phases import NODES, Phase, go, phase
 from agent.run import Run
 
 
+GOES_TO: dict[str, tuple[Phase, ...]] = {
+    START: tuple(Phase),
+    Phase.SURVEY: (Phase.DECIDE, Phase.REPORT),
+    Phase.DECIDE: (Phase.ACT, Phase.DECIDE, Phase.REPORT),
+    Phase.ACT: (Phase.ACT, Phase.APPROVE, Phase.DECIDE, Phase.VERIFY, Phase.REPORT),
+    Phase.APPROVE: (Phase.ACT, Phase.APPROVE, Phase.REPORT),
+    Phase.VERIFY: (Phase.ACT, Phase.DECIDE, Phase.REPORT),
+    Phase.REPORT: (Phase.END,),
+}
+"""Every edge there is. A run begins anywhere, since it may go on from a transcript."""
+
+
 class RunState(TypedDict, total=False):
     """What a checkpoint holds: less than 2 KB, JSON primitives only."""
 
@@ -39,10 +51,11 @@ def build(run: Run) -> StateGraph[RunState, None, RunState, RunState]:
     for name in NODES:
         graph.add_node(name, _node(run, name))
     graph.add_node(Phase.APPROVE.value, _approve(run))
-    goes_to: dict[Hashable, str] = {item.value: item.value for item in Phase}
-    goes_to[Phase.END.value] = END
-    for start in (START, *NODES, Phase.APPROVE.value):
-        graph.add_conditional_edges(start, lambda _: phase(run.view).value, goes_to)
+    for start, ends in GOES_TO.items():
+        targets: dict[Hashable, str] = {end.value: end.value for end in ends}
+        if Phase.END in ends:
+            targets[Phase.END.value] = END
+        graph.add_conditional_edges(start, lambda _: phase(run.view).value, targets)
     return graph
 
 

@@ -1,0 +1,66 @@
+"""``python -m tests.bench [--quick] [--demo TRANSCRIPT]``: prints the table; see docs/benchmarks.md."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import platform
+import sys
+import time
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from tests.bench import demo, replays, start, steps
+from tests.bench.rounds import say
+from tests.bench.table import Row, markdown
+
+PACKAGES = ("langgraph", "langgraph-checkpoint-sqlite", "pydantic")
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How many rounds each part takes, and how long its cases are."""
+
+    starts: int
+    episodes: int
+    longest_naive: int
+    replays: int
+    replayed: tuple[int, ...]
+
+
+FULL = Effort(starts=15, episodes=5, longest_naive=400, replays=5, replayed=(200, 2000))
+QUICK = Effort(starts=5, episodes=2, longest_naive=200, replays=3, replayed=(200,))
+
+
+def main() -> None:
+    """Measure everything, one part after the other, and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, within a minute")
+    parser.add_argument("--demo", type=Path, metavar="TRANSCRIPT", help="a demo's run to split up")
+    given = parser.parse_args()
+    effort = QUICK if given.quick else FULL
+    begin, before = time.monotonic(), os.getloadavg()[0]
+    table: list[Row] = [
+        *start.rows(effort.starts),
+        *steps.rows(effort.episodes, longest_naive=effort.longest_naive),
+        *replays.rows(effort.replays, effort.replayed),
+        *demo.rows(given.demo),
+    ]
+    say("")
+    sys.stdout.write(f"{_where(before, time.monotonic() - begin)}\n\n{markdown(table)}")
+
+
+def _where(load: float, seconds: float) -> str:
+    """Say when and on what kind of machine this was measured; a busy one shows in its load."""
+    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    return (
+        f"{datetime.date.today()}, {platform.system()} {platform.machine()}, {os.cpu_count()} CPUs, "
+        f"load {load:.1f} when it began, {seconds:.0f} s; "
+        f"Python {platform.python_version()}, {packages}"
+    )
+
+
+if __name__ == "__main__":
+    main()
