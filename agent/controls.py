@@ -17,8 +17,8 @@ from agent.control import (
     Said,
     UsePortArgs,
 )
-from agent.dispatch import Prepared, end
-from agent.events import Claimed, DiagnosisRecorded, FixClosed
+from agent.dispatch import Prepared, closing, end
+from agent.events import AnyEvent, Claimed, DiagnosisRecorded, FixClosed
 from agent.fold import FixRecord
 from agent.run import Run
 from agent.site import site_of
@@ -30,8 +30,10 @@ def carry_out(run: Run, ready: Prepared) -> None:
     _ACTS[type(ready.args)](run, ready, ready.args)
 
 
-def _said(run: Run, ready: Prepared, said: Said) -> None:
-    end(run, ready.call, CallStatus.OK, said.text, said.model_dump(mode="json"))
+def _said(run: Run, ready: Prepared, said: Said, *found: AnyEvent) -> None:
+    """Record what came of the call in one go with its result, so that neither is without the other."""
+    data = said.model_dump(mode="json")
+    run.record(*found, closing(ready.call, CallStatus.OK, said.text, data))
 
 
 def _record_diagnosis(run: Run, ready: Prepared, args: DiagnosisArgs) -> None:

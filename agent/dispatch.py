@@ -83,10 +83,33 @@ def queue(run: Run, ready: Prepared, origin: str) -> None:
 
 
 def look(run: Run, call: ToolCall, origin: str) -> CallEnded:
-    """Run a READ of the code's own (survey, verify, a fix's check), which needs no gate."""
+    """Run a READ of the code's own (survey, verify, a fix's check), which needs no gate.
+
+    What has a result already, because the run broke off after it, is not asked again.
+    """
+    record = run.view.calls.get(call.id)
+    if record is not None and record.status is not None:
+        said = closing(call, record.status, record.message, record.observation)
+        return said.model_copy(update={"seq": record.ended})
     ready = prepare(run, call)
     queue(run, ready, origin)
     return execute(run, ready)
+
+
+def closing(
+    call: ToolCall,
+    status: CallStatus,
+    message: str = "",
+    observation: dict[str, Any] | None = None,
+) -> CallEnded:
+    """Build the one result of a call that sent nothing."""
+    return CallEnded(
+        call_id=call.id,
+        tool=call.tool,
+        status=status,
+        message=message,
+        observation=observation or {},
+    )
 
 
 def end(
@@ -97,14 +120,7 @@ def end(
     observation: dict[str, Any] | None = None,
 ) -> CallEnded:
     """Record the one result of a call that sent nothing."""
-    event = CallEnded(
-        call_id=call.id,
-        tool=call.tool,
-        status=status,
-        message=message,
-        observation=observation or {},
-    )
-    return _as_ended(run.record(event)[-1])
+    return _as_ended(run.record(closing(call, status, message, observation))[-1])
 
 
 def execute(run: Run, ready: Prepared) -> CallEnded:

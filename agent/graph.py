@@ -23,7 +23,6 @@ from agent.approve import heed
 from agent.phases import NODES, Phase, go, phase
 from agent.run import Run
 
-
 GOES_TO: dict[str, tuple[Phase, ...]] = {
     START: tuple(Phase),
     Phase.SURVEY: (Phase.DECIDE, Phase.REPORT),

@@ -13,14 +13,16 @@ def verify(run: Run) -> None:
     A failed check ends the round: the ones after it are recorded as undecided, so that nothing is
     asked of what is known not to stand.
     """
-    failed = ""
-    for name in run.view.need_goal().all_checks:
-        if name in run.view.checks:
+    view = run.view
+    round_ = view.claim.seq if view.claim else view.cursor
+    failed = next((name for name, ran in view.checks.items() if not ran.passed), "")
+    for name in view.need_goal().all_checks:
+        if name in view.checks:
             continue
         if failed:
             run.record(CheckRan(name=name, passed=None, text=f"not run: {failed} failed"))
             continue
-        now = run_check(run, name, f"v{run.view.cursor}.{name}", "verify")
+        now = run_check(run, name, f"v{round_}.{name}", "verify")
         run.record(
             CheckRan(
                 name=name,
