@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from agent.events import ApprovalAnswered
+from agent.problems import Problem
 from agent.run import Run
 
 
-class BadAnswer(Exception):
+class BadAnswer(Problem):
     """The answer is to no open question, or is none of its choices."""
 
 

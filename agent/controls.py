@@ -41,6 +41,10 @@ def _record_diagnosis(run: Run, ready: Prepared, args: DiagnosisArgs) -> None:
         known = ", ".join(CHECKS)
         end(run, ready.call, CallStatus.INVALID, f"no check {args.check}; known: {known}")
         return
+    last = next(reversed(run.view.diagnoses.values()), None)
+    if last is not None and last.seq == run.view.cursor:  # the run broke off right behind it
+        _said(run, ready, _recorded(last))
+        return
     site, check = site_of(run.view), CHECKS[args.check]
     subject = check.subject(site)
     ruling = gate.evidence_ruling(run.view, site.target, subject, args.evidence)
@@ -48,36 +52,43 @@ def _record_diagnosis(run: Run, ready: Prepared, args: DiagnosisArgs) -> None:
         end(run, ready.call, CallStatus.REFUSED, ruling.reason)
         return
     now = standing(run.view, check).verdict
-    diagnosis_id = f"d{len(run.view.diagnoses) + 1}"
-    run.record(
-        DiagnosisRecorded(
-            diagnosis_id=diagnosis_id,
-            kind=args.kind,
-            cause=args.cause,
-            evidence=args.evidence,
-            subject=subject,
-            target=site.target,
-            check=args.check,
-            signature=diagnose.signature_of(run.view, args.check, now.failure),
-            plan=args.plan,
-        )
+    diagnosis = DiagnosisRecorded(
+        diagnosis_id=f"d{len(run.view.diagnoses) + 1}",
+        kind=args.kind,
+        cause=args.cause,
+        evidence=args.evidence,
+        subject=subject,
+        target=site.target,
+        check=args.check,
+        signature=diagnose.signature_of(run.view, args.check, now.failure),
+        plan=args.plan,
     )
-    _said(run, ready, Said(text=f"recorded as {diagnosis_id}", ref=diagnosis_id))
+    _said(run, ready, _recorded(diagnosis), diagnosis)
+
+
+def _recorded(diagnosis: DiagnosisRecorded) -> Said:
+    name = diagnosis.diagnosis_id
+    return Said(text=f"recorded as {name}", ref=name)
 
 
 def _applied(run: Run, ready: Prepared, args: AppliedArgs) -> None:
-    fix = next(
-        (item for item in run.view.open_fixes if item.opened.diagnosis_id == args.diagnosis),
-        None,
-    )
-    if fix is None:
+    fixes = [
+        fix for fix in run.view.fixes.values() if fix.opened.diagnosis_id == args.diagnosis
+    ]
+    closed = fixes[-1].closed if fixes else None
+    if not fixes or (closed is not None and closed.seq != run.view.cursor):
         words = f"there is no open fix of {args.diagnosis}"
         end(run, ready.call, CallStatus.INVALID, words)
-        return
-    closed = judge_fix(run, fix, f"{ready.call.id}k")
-    run.record(closed)
-    text = f"{fix.opened.fix_id} {closed.verdict}"
-    _said(run, ready, Said(text=text, ref=fix.opened.fix_id, verdict=closed.verdict))
+    elif closed is not None:  # the run broke off right behind the verdict
+        _said(run, ready, _judged(closed))
+    else:
+        closed = judge_fix(run, fixes[-1], f"{ready.call.id}k")
+        _said(run, ready, _judged(closed), closed)
+
+
+def _judged(closed: FixClosed) -> Said:
+    text = f"{closed.fix_id} {closed.verdict}"
+    return Said(text=text, ref=closed.fix_id, verdict=closed.verdict)
 
 
 def judge_fix(run: Run, fix: FixRecord, call_id: str) -> FixClosed:
@@ -115,8 +126,10 @@ def _compare(run: Run, check: str, before: str, now: Any) -> tuple[FixVerdict, s
 
 
 def _claim(run: Run, ready: Prepared, args: ClaimArgs) -> None:
-    _said(run, ready, Said(text="the checks decide"))
-    run.record(Claimed(text=args.text))
+    said = Said(text="the checks decide").model_dump(mode="json")
+    run.record(
+        closing(ready.call, CallStatus.OK, "the checks decide", said), Claimed(text=args.text)
+    )
 
 
 def _ask(run: Run, ready: Prepared, args: AskArgs) -> None:

@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from agent import knowledge
+from agent.problems import Problem
 
 DEFAULT_CHECKS: dict[str, tuple[str, ...]] = {
     "serve": ("config_parses", "process_up", "health", "chat"),
@@ -42,7 +43,7 @@ CHECK_NAMES = (
 """Checks that a goal may name; ``checks.py`` says what each does."""
 
 
-class GoalError(Exception):
+class GoalError(Problem):
     """The goal cannot be used; the message says what, where and what to do."""
 
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from agent.events import EVENT, AnyEvent, ApprovalAsked, RunEnded, RunStarted
 from agent.lock import owner
+from agent.problems import Problem
 from agent.settings import Settings
 from agent.transcript_reader import reason_of
 
@@ -27,7 +28,7 @@ _HEADER_BYTES = 2**20
 _TAIL_BYTES = 64 * 2**10
 
 
-class RunError(Exception):
+class RunError(Problem):
     """A run cannot be made or found; the message says why and what to do."""
 
 

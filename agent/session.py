@@ -16,6 +16,7 @@ from agent.brains.playbook import Playbook
 from agent.events import AnyEvent, RedactionMap, RunStarted
 from agent.fold import View
 from agent.goal import Goal
+from agent.problems import Problem
 from agent.redact import Redactor, secrets_of
 from agent.run import Run
 from agent.runs import RunFolder
@@ -27,7 +28,7 @@ BRAINS: dict[str, type[Playbook]] = {"playbook": Playbook}
 """Brains by name; the ones that ask a model come with the model brain."""
 
 
-class UnknownBrain(Exception):
+class UnknownBrain(Problem):
     """There is no brain of that name."""
 
 

@@ -20,6 +20,7 @@ from pydantic_settings import (
 )
 
 from agent.goal import explain
+from agent.problems import Problem
 from agent.redact import Redactor, secrets_of
 
 PREFIX = "BRINGUP_"
@@ -27,7 +28,7 @@ CONFIG = "BRINGUP_CONFIG"
 """Names another settings file."""
 
 
-class SettingsError(Exception):
+class SettingsError(Problem):
     """A setting cannot be used; the message says which, where it was set and what to do."""
 
 

@@ -12,12 +12,13 @@ from typing import BinaryIO, Literal
 from pydantic import BaseModel, ValidationError
 
 from agent.events import EVENT, FORMAT_VERSION, AnyEvent
+from agent.problems import Problem
 
 LONGEST_LINE = 64 * 2**20
 """Bytes; a longer line is not written, and a file that holds one is not a transcript."""
 
 
-class TranscriptError(Exception):
+class TranscriptError(Problem):
     """The transcript cannot be used; the message says which, why and what to do."""
 
 

@@ -32,8 +32,8 @@ SAMPLE_BYTES = 600
 """How much of the end of each log one sample of a running server shows: enough for its progress."""
 ERROR_BYTES = 32768
 """How much of each log, from its first error on, the sample of an ended server shows."""
-HEAD_CHARS = 2000
-"""How much of a help text is shown."""
+HEAD_LINES = 25
+"""How much of a help text is shown; counted in lines, since redaction changes a path's length."""
 LOST_SAMPLES = 5
 """So many samples that cannot be read end a watch."""
 LOG_KEYS = ("out_tail", "err_tail", "out_error", "err_error")
@@ -226,9 +226,8 @@ class ServerOptions(Tool[ServerOptionsArgs, HelpObservation]):
         if not result.ok or not options:
             said = "" if result.ok else f" ({result.how})"
             raise ToolFailed(f"{' '.join(args.argv)} --help gave no help{said}:\n{result.tail}")
-        return HelpObservation(
-            options=options, positionals=positionals, text_head=text[:HEAD_CHARS]
-        )
+        head = "\n".join(text.splitlines()[:HEAD_LINES])
+        return HelpObservation(options=options, positionals=positionals, text_head=head)
 
     def risk_of(self, args: ServerOptionsArgs) -> Risk:
         """READ for an installed program with plain subcommands; others may ignore ``--help``."""

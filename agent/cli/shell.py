@@ -12,18 +12,10 @@ from typing import Any
 
 import typer
 
-from agent.approve import BadAnswer
-from agent.goal import GoalError
-from agent.runs import RunError
-from agent.session import UnknownBrain
-from agent.settings import SettingsError
-from agent.transcript import TranscriptError
+from agent.problems import Problem
 
 WRONG_INPUT = 2
 BROKEN_PIPE = 141
-
-PROBLEMS = (GoalError, RunError, SettingsError, TranscriptError, UnknownBrain, BadAnswer)
-"""What a person can mend; everything else is a defect and shows where."""
 
 
 def call(verb: str, words: list[str]) -> int:
@@ -36,7 +28,7 @@ def call(verb: str, words: list[str]) -> int:
             app(words, prog_name=f"bringup {verb}")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(bool(end.code))
-    except PROBLEMS as problem:
+    except Problem as problem:
         return complain(str(problem), as_json="--json" in words)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")

@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 from agent.demo.checkpoint import write_checkpoint
 from agent.goal import Goal, parse_goal
+from agent.problems import Problem
 from tools.command import Command, Result
 from tools.connectors.local import Local
 
@@ -46,7 +47,7 @@ Agree = Callable[[str], bool]
 """Asks whether something large may be downloaded."""
 
 
-class DemoError(Exception):
+class DemoError(Problem):
     """The demo cannot be set up here; the message says what, where and what to do."""
 
 
