@@ -8,7 +8,7 @@ from agent.control import CONTROLS
 from agent.controls import carry_out
 from agent.dispatch import Invalid, Prepared, end, execute, prepare, queue
 from agent.events import ApprovalAnswered, ApprovalAsked, FixOpened
-from agent.fold import CallRecord
+from agent.fold import CallRecord, View
 from agent.run import Run
 from agent.values import CallStatus
 from tools.base import Risk
@@ -33,14 +33,36 @@ def act(run: Run) -> None:
         end(run, record.call, CallStatus.INVALID, str(error))
         return
     queue(run, ready, "brain")
-    if _may_go(run, record, ready):
+    stopped = _stopped_by(run.view, record) if ready.risk > Risk.READ else ""
+    if stopped:
+        end(run, ready.call, CallStatus.CANCELLED, f"not run: {stopped}")
+    elif _may_go(run, record, ready):
         _go(run, ready)
+
+
+def _stopped_by(view: View, record: CallRecord) -> str:
+    """Say which earlier change of the same turn did not come about; the later ones count on it.
+
+    Reads still run, and so does a fix's check. It is read from the record, so that a run which
+    broke off after a refusal goes on by the same rule.
+    """
+    for call_id in view.turns[record.turn]:
+        earlier = view.calls[call_id]
+        if earlier is record:
+            return ""
+        if earlier.risk > Risk.READ and earlier.status is not CallStatus.OK:
+            how = _NOT_DONE.get(earlier.status or CallStatus.UNKNOWN, "did not succeed")
+            return f"{earlier.call.tool} before it in this turn {how}"
+    return ""
+
+
+_NOT_DONE = {CallStatus.REFUSED: "was refused", CallStatus.CANCELLED: "was not run"}
 
 
 def _may_go(run: Run, record: CallRecord, ready: Prepared) -> bool:
     ruling = gate.judge(run.view, ready.call, ready.risk, ready.touches)
     if not ruling.go:
-        _refuse(run, ready, ruling.reason)
+        end(run, ready.call, CallStatus.REFUSED, ruling.reason)
         return False
     if record.approval:
         return _heed(run, record, ready)
@@ -52,7 +74,7 @@ def _may_go(run: Run, record: CallRecord, ready: Prepared) -> bool:
         always_asks=ready.tool.always_asks,
     )
     if decision.word is Word.DENY:
-        _refuse(run, ready, decision.reason)
+        end(run, ready.call, CallStatus.REFUSED, decision.reason)
     elif decision.word is Word.ASK:
         _ask(run, ready, decision.reason)
     return decision.word is Word.ALLOW
@@ -61,10 +83,12 @@ def _may_go(run: Run, record: CallRecord, ready: Prepared) -> bool:
 def _heed(run: Run, record: CallRecord, ready: Prepared) -> bool:
     """Do as the person said: yes lets it go on, no is a refusal, stop ends the run."""
     answer = run.view.answers[record.asked]
-    if ready.call.tool == "ask" or answer.answer == "yes":
+    chosen = ready.call.tool == "ask" and answer.by == "person"
+    if chosen or answer.answer == "yes":
         return True
     who = f"{answer.by} said {answer.answer}"
-    _refuse(run, ready, f"{who}: {answer.note}" if answer.note else who)
+    words = f"{who}: {answer.note}" if answer.note else who
+    end(run, ready.call, CallStatus.REFUSED, words)
     return False
 
 
@@ -92,20 +116,29 @@ def _ask(run: Run, ready: Prepared, reason: str) -> None:
         )
     elif call.tool == "use_port":
         asked = asked.model_copy(update={"title": f"Use port {call.args['port']} instead."})
-    run.record(asked)
-    if call.tool == "ask":
-        return
-    if run.policy.yes and ready.risk <= Risk.CHANGE and not ready.tool.always_asks:
-        run.record(ApprovalAnswered(approval_id=asked.approval_id, answer="yes", by="flag"))
-    elif run.policy.on_ask == "deny" and not _interactive(run):
+    run.record(asked, *_answers_itself(run, ready, asked))
+
+
+def settle(run: Run) -> None:
+    """Answer what the policy answers by itself and a run that broke off has left open."""
+    for asked in run.view.pending_approvals:
+        ready = prepare(run, run.view.calls[asked.call_id].call)
+        run.record(*_answers_itself(run, ready, asked))
+
+
+def _answers_itself(
+    run: Run, ready: Prepared, asked: ApprovalAsked
+) -> tuple[ApprovalAnswered, ...]:
+    """Return the answer that a flag or the policy gives, if one does."""
+    name, tool = asked.approval_id, ready.tool
+    if run.policy.yes and ready.risk <= Risk.CHANGE and not tool.always_asks:
+        return (ApprovalAnswered(approval_id=name, answer="yes", by="flag"),)
+    header = run.view.header
+    interactive = header is not None and header.interactive
+    if run.policy.on_ask == "deny" and not interactive:
         note = "nobody can be asked, and --on-ask deny says that this means no"
-        run.record(
-            ApprovalAnswered(approval_id=asked.approval_id, answer="no", by="policy", note=note)
-        )
-
-
-def _interactive(run: Run) -> bool:
-    return run.view.header is not None and run.view.header.interactive
+        return (ApprovalAnswered(approval_id=name, answer="no", by="policy", note=note),)
+    return ()
 
 
 def _go(run: Run, ready: Prepared) -> None:
@@ -114,9 +147,7 @@ def _go(run: Run, ready: Prepared) -> None:
     if ready.call.tool in CONTROLS:
         carry_out(run, ready)
         return
-    ended = execute(run, ready)
-    if ready.risk > Risk.READ and ended.status is not CallStatus.OK:
-        _cancel_changes(run, f"{ready.call.tool} before it in this turn did not succeed")
+    execute(run, ready)
 
 
 def _open_fix(run: Run, ready: Prepared) -> None:
@@ -133,22 +164,3 @@ def _open_fix(run: Run, ready: Prepared) -> None:
             target=ready.call.target,
         )
     )
-
-
-def _refuse(run: Run, ready: Prepared, reason: str) -> None:
-    end(run, ready.call, CallStatus.REFUSED, reason)
-    if ready.risk > Risk.READ:
-        _cancel_changes(run, f"{ready.call.tool} before it in this turn was refused")
-
-
-def _cancel_changes(run: Run, reason: str) -> None:
-    """Cancel the later changes of the turn; its reads still run, and so does a fix's check."""
-    for call_id in list(run.view.queue):
-        record = run.view.calls[call_id]
-        try:
-            ready = prepare(run, record.call)
-        except Invalid:
-            continue
-        if ready.risk > Risk.READ:
-            queue(run, ready, "brain")
-            end(run, ready.call, CallStatus.CANCELLED, f"not run: {reason}")

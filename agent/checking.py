@@ -34,6 +34,6 @@ def run_check(
         return Standing(check.idle)
     ended = look(run, call.model_copy(update={"id": call_id}), origin)
     if ended.status is not CallStatus.OK:
-        return Standing(Verdict(False, ended.message, ended.message), (ended.id,))
+        return Standing(Verdict(None, ended.message), (ended.id,))
     seen = find(call.tool).observation_type.model_validate(ended.observation)
     return Standing(check.judge(seen, site), (ended.id,))

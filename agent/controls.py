@@ -72,9 +72,7 @@ def _recorded(diagnosis: DiagnosisRecorded) -> Said:
 
 
 def _applied(run: Run, ready: Prepared, args: AppliedArgs) -> None:
-    fixes = [
-        fix for fix in run.view.fixes.values() if fix.opened.diagnosis_id == args.diagnosis
-    ]
+    fixes = [fix for fix in run.view.fixes.values() if fix.opened.diagnosis_id == args.diagnosis]
     closed = fixes[-1].closed if fixes else None
     if not fixes or (closed is not None and closed.seq != run.view.cursor):
         words = f"there is no open fix of {args.diagnosis}"
@@ -99,7 +97,10 @@ def judge_fix(run: Run, fix: FixRecord, call_id: str) -> FixClosed:
     done = [run.view.calls[name] for name in fix.calls]
     applied = any(record.status is CallStatus.OK for record in done)
     reason = ""
-    if verdict is FixVerdict.REFUTED:
+    if verdict is FixVerdict.REFUTED and fix.broke_off(run.view.calls) and not applied:
+        verdict = FixVerdict.INCONCLUSIVE
+        reason = "a call of it broke off, so it may never have been applied"
+    elif verdict is FixVerdict.REFUTED:
         reason = (
             "left as it is: the change itself succeeded and does no harm that a check shows"
             if applied

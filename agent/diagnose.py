@@ -81,7 +81,7 @@ def signature_of(view: View, check: str, text: str) -> str:
         return f"{match.signature.id}({values})" if values else match.signature.id
     line = unknown.decisive_line(text)
     plain = re.sub(r"0x[0-9a-f]+|\d+", "N", line)
-    return f"{check}: {plain[:160]}"
+    return f"{check}: {plain}"
 
 
 def _matches(failure: Failure) -> list[_Match]:
@@ -115,6 +115,8 @@ def _refuted(view: View, hypothesis: Hypothesis) -> bool:
     """Whether this very cause was already acted on without success."""
     for fix in view.fixes.values():
         if fix.closed is None or fix.closed.verdict is FixVerdict.VERIFIED:
+            continue
+        if fix.broke_off(view.calls):
             continue
         diagnosis = view.diagnosis_of(fix)
         same = (diagnosis.kind, diagnosis.cause) == (hypothesis.kind, hypothesis.cause)

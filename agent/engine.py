@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from agent.act import settle
 from agent.approve import heed
 from agent.dispatch import execute, prepare, queue
 from agent.events import ApprovalAsked, CallEnded
@@ -56,6 +57,7 @@ def _drive(run: Run, answer: Answer, checkpoint: Path | None) -> Outcome:
         steps = 8 * run.view.need_goal().limits.steps + SPARE_STEPS
         config: Any = {"configurable": {"thread_id": name}, "recursion_limit": steps}
         given: Any = {"run_id": header.run_id if header else ""}
+        settle(run)
         while True:
             graph.invoke(given, config, durability="async")
             if phase(run.view) is not Phase.APPROVE:
@@ -72,6 +74,7 @@ def _drive(run: Run, answer: Answer, checkpoint: Path | None) -> Outcome:
 
 def loop(run: Run, answer: Answer) -> Outcome:
     """Drive the same nodes by the same rule without LangGraph, for fast replays."""
+    settle(run)
     while (now := phase(run.view)) is not Phase.END:
         if now is Phase.APPROVE:
             answers = answer(run.view.pending_approvals)
@@ -86,8 +89,10 @@ def loop(run: Run, answer: Answer) -> Outcome:
 def interrupted(run: Run) -> Outcome:
     """Close the books after Ctrl-C; what runs is kept or stopped, as the goal says."""
     view = run.view
+    if view.ended is not None:
+        return view.ended.outcome
     for record in list(view.calls.values()):
-        if record.ended < 0 and (record.started >= 0 or record.call.id in view.queue):
+        if record.ended < 0:
             started = record.started >= 0
             status = CallStatus.UNKNOWN if started else CallStatus.CANCELLED
             words = "interrupted; it was ended with its processes" if started else "interrupted"

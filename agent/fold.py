@@ -6,7 +6,7 @@ step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,6 +71,10 @@ class FixRecord:
     opened: FixOpened
     calls: list[str] = field(default_factory=list)
     closed: FixClosed | None = None
+
+    def broke_off(self, calls: Mapping[str, CallRecord]) -> bool:
+        """Whether the effect of one of its calls is not known: then it has not really been tried."""
+        return any(calls[name].status is CallStatus.UNKNOWN for name in self.calls)
 
 
 class View:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent.checks import CHECKS
+from agent.checks import CHECKS, standing
 from agent.fold import View
 from agent.values import CallStatus, Purpose, ToolCall
 from tools.base import Risk, Subject
@@ -52,20 +52,27 @@ def evidence_ruling(view: View, target: str, subject: Subject, evidence: tuple[s
     """Rule on evidence: it exists, and is newer than the last change to its subject."""
     if not evidence:
         return Ruling(False, "a diagnosis needs evidence: ids of events that show the cause")
-    ended = {f"e{record.ended}": record for record in view.calls.values() if record.ended >= 0}
+    ended = {
+        f"e{record.ended}": record
+        for record in view.calls.values()
+        if record.ended >= 0 <= record.started
+    }
     for name in evidence:
         if name not in ended:
             return Ruling(False, f"{name} is not the result of a call; cite results such as e12")
-    newest = max(ended[name].ended for name in evidence)
+    about = [
+        record
+        for record in map(ended.__getitem__, evidence)
+        if record.call.target == target and (subject in record.touches or not record.touches)
+    ]
+    if not about:
+        return Ruling(False, f"none of {', '.join(evidence)} is about {subject}")
     changed = view.facts.last_change(target, subject)
-    if newest < changed:
+    if max(record.ended for record in about) < changed:
         return Ruling(
             False,
             f"the evidence is older than the last change to {subject} (e{changed}): look again",
         )
-    about = [set(ended[name].touches) for name in evidence]
-    if not any(subject in subjects or not subjects for subjects in about):
-        return Ruling(False, f"none of {', '.join(evidence)} is about {subject}")
     return GO
 
 
@@ -82,6 +89,8 @@ def _fix(view: View, purpose: Purpose, touches: tuple[Subject, ...]) -> Ruling:
 def _advance(view: View, purpose: Purpose, touches: tuple[Subject, ...]) -> Ruling:
     if purpose.ref not in CHECKS:
         return Ruling(False, f"advance names an unmet check; `{purpose.ref}` is not a check")
+    if standing(view, CHECKS[purpose.ref]).verdict.passed:
+        return Ruling(False, f"advance names an unmet check; {purpose.ref} holds already")
     if purpose.postcondition not in CHECKS:
         return Ruling(False, "advance names the check that is probed afterwards as postcondition")
     return GO
@@ -98,7 +107,9 @@ def _requested(view: View, purpose: Purpose, touches: tuple[Subject, ...]) -> Ru
     answered = [
         record
         for record in view.calls.values()
-        if record.call.id == purpose.ref and record.status is CallStatus.OK and record.approval
+        if record.call.id == purpose.ref
+        and record.status is CallStatus.OK
+        and record.approval not in ("", "no")
     ]
     if purpose.ref in view.notes or answered:
         return GO

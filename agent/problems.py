@@ -1,4 +1,4 @@
-"""What a person can mend: one root for every error whose message says what, where and what to do."""
+"""What a person can mend: one root for all errors that say what, where and what to do."""
 
 from __future__ import annotations
 

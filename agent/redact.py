@@ -37,13 +37,16 @@ _SHAPE_NUMBER = re.compile(r"«secret:shape-(\d{1,6})»")
 _PATH_NAME = re.compile(r"(?!withheld$)[a-z][a-z0-9_-]{0,31}")
 # The first slash of a path comes after anything that cannot belong to one, or after -I, \n or a
 # colour code; a path ends where its last component does.
-_FIRST_SLASH = r"/(?:(?<![\w.~+»-]/)|(?<=-[BIL]/)|(?<=\\[nrt]/)|(?<=[0-9\[][mK]/))"
+_FIRST_SLASH = (
+    r"/(?:(?<![\w.~+»-]/)|(?<=-[BIL]/)|(?<=\\[nrt]/)|(?<=[0-9\[][mK]/)"
+    r"|(?<=[\s\"'(]\./))"  # ./root/x, as pip says from the folder /
+)
 _AFTER_PATH = r"(?![\w~+-])(?!\.[\w.~+-])"
 # pip names its indexes and where wheels lie: a company's inner hosts, and no part of what happened.
 _INDEXES = re.compile(
     r"(Looking in (?:indexes|links): )(?!«index»)[^\r\n]+"
     r"|(?<=[ (])https?://[^\s/]+/(?:packages|simple)/[^\s]*/(?=[^\s/]+)"
-    r"|(?<![\w.»-])(?:file://)?/[^\s'\"]*/(?=[^\s/'\"]+\.whl\b)"
+    r"|(?<![\w.»-])\.?(?:file://)?/[^\s'\"]*/(?=[^\s/'\"]+\.whl\b)"
 )
 _SECRET_NAME = re.compile(
     r"TOKENS?(?=$|_)|(?:^|_|API|ACCESS|PRIVATE|SECRET)KEYS?(?=$|_)|SECRET|PASSWORD|PASSWD|PASSPHRASE"

@@ -10,19 +10,25 @@ run takes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from agent.approval import Policy
+from agent.brains.base import Reply, Request
 from agent.brains.recorded import NothingRecorded, Recorded
 from agent.engine import Answer, loop
 from agent.events import (
     AnyEvent,
     ApprovalAnswered,
     ApprovalAsked,
+    CallEnded,
     CallSampled,
+    CallStarted,
+    ErrorMet,
     RedactionMap,
+    RequestMade,
     RunEnded,
     RunStarted,
 )
@@ -30,8 +36,9 @@ from agent.fold import View
 from agent.redact import Redactor
 from agent.run import Run
 from agent.transcript import MemoryTranscript, TranscriptError, read
-from agent.values import Outcome
+from agent.values import CallStatus, Outcome
 from tools.command import Command, OnOutput, Result
+from tools.errors import ConnectionFailed
 
 VOLATILE = {"t": True, "prev": True, "duration_s": True}
 """Fields that are not compared: they are read from the recording or from a clock."""
@@ -71,27 +78,67 @@ class _Departed(Exception):
         self.wanted, self.recorded = wanted, recorded
 
 
-class RecordedConnector:
-    """Serves recorded results in their order, to exactly the recorded commands."""
+class _BrokeOff(Exception):
+    """The recorded run broke off here, and what comes next was written when it went on."""
 
-    def __init__(self, name: str, samples: list[CallSampled]) -> None:
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the replay stands in the recording: behind as many events as it has written."""
+
+    recorded: Sequence[AnyEvent]
+    written: MemoryTranscript
+
+    @property
+    def ahead(self) -> Sequence[AnyEvent]:
+        """The next recorded event, and the one after it."""
+        at = len(self.written.events)
+        return self.recorded[at : at + 2]
+
+
+class RecordedConnector:
+    """Serves what was recorded at this very place, to exactly the command recorded there."""
+
+    def __init__(self, name: str, place: _Place) -> None:
         self.name = name
-        self._samples = samples
-        self._next = 0
+        self._place = place
 
     def run(self, command: Command, on_output: OnOutput | None = None) -> Result:
-        """Return the next recorded result if this is the next recorded command."""
-        if self._next >= len(self._samples):
-            raise _Departed(command.text[:400], "(the recording has no further command)")
-        sample = self._samples[self._next]
-        if sample.argv != command.argv:
-            then = Command(sample.argv).text
-            raise _Departed(command.text[:400], then[:400])
-        self._next += 1
-        return sample.result
+        """Return the recorded result, or lose the connection where it was lost then.
+
+        Raises:
+            ConnectionFailed: it was lost then.
+        """
+        match self._place.ahead:
+            case [CallSampled(argv=argv, result=result), *_]:
+                if argv == command.argv:
+                    return result
+                raise _Departed(command.text[:400], Command(argv).text[:400])
+            case [CallEnded(status=CallStatus.UNKNOWN, message=words), ErrorMet(where=where)]:
+                raise ConnectionFailed(where, words.removeprefix(f"{where}: "))
+            case [CallStarted() | CallEnded(status=CallStatus.UNKNOWN), *_]:
+                raise _BrokeOff
+            case [event, *_]:
+                raise _Departed(command.text[:400], f"(no command; {event.type} comes next)")
+        raise _Departed(command.text[:400], "(the recording has no further command)")
 
     def close(self) -> None:
         """There is nothing to close."""
+
+
+class _RecordedBrain:
+    """Serves the recorded replies, but not where the run broke off before the reply came."""
+
+    def __init__(self, name: str, place: _Place) -> None:
+        self.name = name
+        self._place = place
+        self._recorded = Recorded(place.recorded, name)
+
+    def reply(self, request: Request) -> Reply:
+        """Return the recorded reply of the next turn."""
+        if isinstance(next(iter(self._place.ahead), None), RequestMade):
+            raise _BrokeOff
+        return self._recorded.reply(request)
 
 
 def replay(path: Path, driver: Callable[[Run, Answer], Outcome] = loop) -> Replayed:
@@ -113,12 +160,22 @@ def replay(path: Path, driver: Callable[[Run, Answer], Outcome] = loop) -> Repla
     run.record(events[0], *(event for event in recorded if isinstance(event, RedactionMap)))
     departed: _Departed | None = None
     try:
-        driver(run, _answers(events))
+        _play(written, lambda: driver(run, _answers(events)))
     except _Departed as met:
         departed = met
     except NothingRecorded as met:
         departed = _Departed(str(met), "(the recording ends)")
     return _compare(str(path), recorded, written.events, departed)
+
+
+def _play(written: MemoryTranscript, drive: Callable[[], Outcome]) -> None:
+    """Drive a run, and once more from wherever the recorded one broke off and went on."""
+    before = -1
+    while len(written.events) > before:
+        before = len(written.events)
+        with suppress(_BrokeOff):
+            drive()
+            return
 
 
 def _elsewhere(events: Sequence[AnyEvent]) -> Redactor:
@@ -137,15 +194,15 @@ def _elsewhere(events: Sequence[AnyEvent]) -> Redactor:
 def _prepare(
     events: Sequence[AnyEvent], header: RunStarted, redactor: Redactor
 ) -> tuple[Run, MemoryTranscript]:
-    samples = [event for event in events if isinstance(event, CallSampled)]
     times = [event.t for event in events]
     written = MemoryTranscript(redactor, lambda: times[min(len(written.events), len(times) - 1)])
-    connector = RecordedConnector("recorded", samples)
+    place = _Place(events, written)
+    connector = RecordedConnector("recorded", place)
     hosts = [str(host["name"]) for host in header.goal.get("hosts", [])]
     run = Run(
         transcript=written,
         view=View(),
-        brain=Recorded(events, header.brain),
+        brain=_RecordedBrain(header.brain, place),
         connectors={name: connector for name in hosts},
         policy=Policy.model_validate(header.policy),
         host_dir=header.host_dir,
@@ -209,6 +266,8 @@ def _difference(recorded: AnyEvent, now: AnyEvent) -> Difference | None:
         return Difference(recorded.id, "type", recorded.type, now.type)
     then = recorded.model_dump(mode="json", exclude=VOLATILE)
     today = now.model_dump(mode="json", exclude=VOLATILE)
+    if then.get("status") == today.get("status") == "ok":
+        then.pop("message"), today.pop("message")  # words for people, made of the observation
     return _first(recorded.id, "", then, today)
 
 

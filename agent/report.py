@@ -6,6 +6,7 @@ import json
 import shlex
 from typing import Any
 
+from agent.dispatch import end
 from agent.events import RunEnded
 from agent.fold import View
 from agent.frontier import frontier
@@ -27,8 +28,10 @@ EXIT_CODES = {
 
 
 def report(run: Run) -> None:
-    """Record how the run ended."""
+    """Record how the run ended; calls that it leaves behind are ended with it."""
     outcome = outcome_of(run.view)
+    for name in tuple(run.view.queue):
+        end(run, run.view.calls[name].call, CallStatus.CANCELLED, "not run: the run ended")
     run.record(ended(run.view, outcome))
 
 

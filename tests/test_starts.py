@@ -15,7 +15,16 @@ import pytest
 from agent.demo.checkpoint import write_checkpoint
 from agent.session import Session
 from agent.values import Outcome
-from tests.lab.environments import NEW, OLD, TORCH, clone, environment, older_python, pip
+from tests.lab.environments import (
+    NEW,
+    NEW_ALONE,
+    OLD,
+    OLD_ALONE,
+    clone,
+    environment,
+    older_python,
+    pip,
+)
 from tests.lab.need import need
 from tests.lab.runs import driven, serve_goal
 from tests.lab.wheels import wheel
@@ -46,14 +55,14 @@ def calls(session: Session, tool: str) -> list[dict[str, object]]:
 
 
 def test_already_fine_is_left_alone(site: Path) -> None:
-    with driven(serve_goal(site, environment(TORCH, *NEW)), site) as session:
+    with driven(serve_goal(site, environment(*NEW)), site) as session:
         assert outcome(session) is Outcome.READY
         assert calls(session, "pip_install") == []
         assert session.run.view.diagnoses == {}
 
 
 def test_story_a_transformers_too_old(site: Path) -> None:
-    venv = clone(environment(TORCH, *OLD), site / "env")
+    venv = clone(environment(*OLD), site / "env")
     with driven(serve_goal(site, venv), site) as session:
         assert outcome(session) is Outcome.READY
         (diagnosis,) = session.run.view.diagnoses.values()
@@ -63,7 +72,7 @@ def test_story_a_transformers_too_old(site: Path) -> None:
 
 
 def test_a_release_that_satisfies_5_and_still_fails(site: Path) -> None:
-    venv = clone(environment(TORCH, *OLD), site / "env")
+    venv = clone(environment(*OLD), site / "env")
     pip(venv, "install", "--quiet", "transformers==5.0.0")
     with driven(serve_goal(site, venv), site) as session:
         assert outcome(session) is Outcome.READY
@@ -72,7 +81,7 @@ def test_a_release_that_satisfies_5_and_still_fails(site: Path) -> None:
 
 
 def test_an_engine_with_its_own_config_class_is_not_fixed(site: Path) -> None:
-    venv = clone(environment(TORCH, *OLD), site / "env")
+    venv = clone(environment(*OLD), site / "env")
     pip(venv, "install", "--quiet", "--no-deps", str(wheel("enginelike", site)))
     words = ["{python}", "-m", "enginelike", "--model", "{model}", "--port", "{port}"]
     engine = {"engine": "custom", "serve": words, "registry": ["enginelike.configs"]}
@@ -99,7 +108,7 @@ def holder(port: int) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_a_held_port_is_named_and_another_allowed_one_used(site: Path) -> None:
-    goal = serve_goal(site, environment(TORCH, *NEW))
+    goal = serve_goal(site, environment(*NEW))
     spare = f"{goal.port + 1}-{goal.port + 9}"
     goal = goal.model_copy(update={"allow": goal.allow.model_copy(update={"ports": (spare,)})})
     with holder(goal.port) as process, driven(goal, site) as session:
@@ -111,7 +120,7 @@ def test_a_held_port_is_named_and_another_allowed_one_used(site: Path) -> None:
 
 
 def test_a_held_port_without_leave_for_another_is_asked_about(site: Path) -> None:
-    goal = serve_goal(site, environment(TORCH, *NEW))
+    goal = serve_goal(site, environment(*NEW))
     with holder(goal.port) as process, driven(goal, site) as session:
         assert session.run.view.ended is None
         (asked,) = session.run.view.pending_approvals
@@ -120,12 +129,15 @@ def test_a_held_port_without_leave_for_another_is_asked_about(site: Path) -> Non
 
 
 def test_no_torch(site: Path) -> None:
-    venv = clone(environment(*NEW), site / "env")
+    venv = clone(environment(*NEW_ALONE), site / "env")
     with driven(serve_goal(site, venv), site) as session:
         assert outcome(session) is Outcome.READY
-        (diagnosis,) = session.run.view.diagnoses.values()
-        assert diagnosis.kind == "missing-module"
-        assert "torch" in diagnosis.cause
+        first, *more = session.run.view.diagnoses.values()
+        assert first.kind == "missing-module"
+        assert "torch" in first.cause
+        assert all("accelerate" in later.cause for later in more), (
+            "it needs torch and is missing too"
+        )
 
 
 def mounted(folder: Path, size: str) -> None:
@@ -142,7 +154,7 @@ def size_mib(folder: Path) -> int:
 
 
 def test_a_full_disk(site: Path) -> None:
-    source = environment(*OLD)
+    source = environment(*OLD_ALONE)
     disk = site / "disk"
     mounted(disk, f"{size_mib(source) + 12}m")
     try:
@@ -156,7 +168,7 @@ def test_a_full_disk(site: Path) -> None:
 
 
 def test_a_read_only_environment(site: Path) -> None:
-    source = environment(*OLD)
+    source = environment(*OLD_ALONE)
     disk = site / "disk"
     mounted(disk, f"{size_mib(source) + 200}m")
     try:
@@ -171,7 +183,7 @@ def test_a_read_only_environment(site: Path) -> None:
 
 
 def test_no_pip_in_the_environment(site: Path) -> None:
-    venv = clone(environment(TORCH, *OLD), site / "env")
+    venv = clone(environment(*OLD), site / "env")
     pip(venv, "uninstall", "--yes", "--quiet", "pip")
     with driven(serve_goal(site, venv), site) as session:
         assert outcome(session) is Outcome.READY
@@ -182,7 +194,7 @@ def test_no_pip_in_the_environment(site: Path) -> None:
 
 
 def test_a_python_too_old_for_the_fix(site: Path) -> None:
-    venv = environment(*OLD, python=older_python("3.9"))
+    venv = environment(*OLD_ALONE, python=older_python("3.9"))
     with driven(serve_goal(site, venv), site) as session:
         assert outcome(session) is Outcome.NOT_REACHED
         assert "needs Python" in cause(session)
@@ -201,7 +213,7 @@ def test_a_python_too_old_for_the_fix(site: Path) -> None:
 )
 def test_a_broken_config(site: Path, text: str, named: str) -> None:
     (site / "model" / "config.json").write_text(text, encoding="utf-8")
-    with driven(serve_goal(site, environment(TORCH, *NEW)), site) as session:
+    with driven(serve_goal(site, environment(*NEW)), site) as session:
         assert outcome(session) is Outcome.NOT_REACHED
         assert named in cause(session)
         assert calls(session, "start_server") == []

@@ -1,4 +1,7 @@
-"""``python -m tests.bench [--quick] [--demo TRANSCRIPT]``: prints the table; see docs/benchmarks.md."""
+"""Prints the table: ``python -m tests.bench [--quick] [--demo TRANSCRIPT]``.
+
+See docs/benchmarks.md for the method.
+"""
 
 from __future__ import annotations
 
@@ -55,9 +58,9 @@ def main() -> None:
 def _where(load: float, seconds: float) -> str:
     """Say when and on what kind of machine this was measured; a busy one shows in its load."""
     packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs"
     return (
-        f"{datetime.date.today()}, {platform.system()} {platform.machine()}, {os.cpu_count()} CPUs, "
-        f"load {load:.1f} when it began, {seconds:.0f} s; "
+        f"{datetime.date.today()}, {machine}, load {load:.1f} before, {seconds:.0f} s in all; "
         f"Python {platform.python_version()}, {packages}"
     )
 

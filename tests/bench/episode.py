@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import operator
 import sqlite3
@@ -38,13 +39,13 @@ class Looking:
     name = "looking"
 
     def __init__(self, steps: int) -> None:
-        self.asked: list[float] = []
-        """When it was asked, by the performance counter, in seconds."""
+        self.asked: list[tuple[float, float]] = []
+        """When it was asked."""
         self._steps = steps
 
     def reply(self, request: Request) -> Reply:
         """Look where the run stands first, then at one log or the other."""
-        self.asked.append(time.perf_counter())
+        self.asked.append(_now())
         turn = len(self.asked) - 1
         if turn == 0:
             return Reply("A first look.", tuple(filter(None, (request.frontier.call,))))
@@ -105,10 +106,10 @@ def naive(steps: int, folder: Path) -> Figures:
     from langgraph.graph import END, START, StateGraph
 
     pieces = ["\n".join(log_lines(seed)) for seed in range(PIECES)]
-    asked: list[float] = []
+    asked: list[tuple[float, float]] = []
 
     def agent(state: Messages) -> Messages:
-        asked.append(time.perf_counter())
+        asked.append(_now())
         turn = len(asked)
         call = {"id": f"t{turn}", "name": "read_file", "args": {"offset": turn * 4000}}
         calls = [call] if turn <= steps else []
@@ -137,9 +138,17 @@ def naive(steps: int, folder: Path) -> Figures:
     return {**_per_step(asked), "checkpoint_bytes": _size(folder, CHECKPOINT) / steps}
 
 
-def _per_step(asked: list[float]) -> Figures:
-    spent = [(after - before) * 1e3 for before, after in zip(asked, asked[1:], strict=False)]
+def _now() -> tuple[float, float]:
+    """Return the wall's and the processor's clock, in seconds."""
+    return time.perf_counter(), time.process_time()
+
+
+def _per_step(asked: list[tuple[float, float]]) -> Figures:
+    """Return milliseconds a step, by the wall's and the processor's clock."""
+    wall, cpu = ([at[clock] * 1e3 for at in asked] for clock in (0, 1))
+    spent = [after - before for before, after in itertools.pairwise(wall)]
     return {
+        "cpu_ms": (cpu[-1] - cpu[0]) / len(spent),
         "ms": statistics.fmean(spent),
         "first_ms": statistics.fmean(spent[:WINDOW]),
         "last_ms": statistics.fmean(spent[-WINDOW:]),

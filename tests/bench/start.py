@@ -1,9 +1,10 @@
-"""How long a person waits for help: whole processes, beside an empty Python and the peers' tools."""
+"""How long help takes to come: whole processes, beside an empty Python and the peers' tools."""
 
 from __future__ import annotations
 
 import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from tests.bench.processes import run
@@ -25,8 +26,8 @@ def rows(rounds: int) -> list[Row]:
         OURS: run(script, "--help"),
         "bringup show --help": run(script, "show", "--help"),
     }
-    found = {f"{name} --help": path for name in PEERS if (path := shutil.which(name))}
-    cases |= {name: run(path, "--help") for name, path in found.items()}
+    peers = {f"{name} --help": run(path, "--help") for name, path in _installed().items()}
+    cases |= peers
     taken = interleave({name: timed(work) for name, work in cases.items()}, rounds)
 
     def row(ours: str, theirs: str, at_most: float | None = None) -> Row:
@@ -39,8 +40,19 @@ def rows(rounds: int) -> list[Row]:
             ratio,
             judged=ratio,
             at_most=at_most,
-            unit="×",
+            unit="times",
         )
 
     table = [row(OURS, EMPTY, MOST), row("bringup show --help", EMPTY)]
-    return table + [row(OURS, name) for name in found]
+    return table + [row(OURS, name) for name in peers]
+
+
+def _installed() -> dict[str, str]:
+    """Return the peers that are there and answer, by name."""
+    found = {name: path for name in PEERS if (path := shutil.which(name))}
+    working = {}
+    for name, path in found.items():
+        with suppress(RuntimeError):
+            run(path, "--help")()
+            working[name] = path
+    return working

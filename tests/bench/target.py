@@ -19,25 +19,25 @@ RECORDED = {
 """What the probes found on a real machine: a release that is too old, so the run is stuck."""
 PIECE_BYTES = 4000
 """About how much text one look brings."""
-PIECES = 64
+PIECES = 512
 """So many different ones take turns."""
-WORDS = (
-    "INFO worker rank engine loaded shard weights memory profile cuda graph capture batch tokens kv"
-    " cache blocks attention backend model runner executor nccl init done in seconds request"
-    " finished prompt throughput"
-).split()
+VOCABULARY = (
+    "worker rank engine loaded shard weights memory profile graph capture batch tokens cache blocks"
+    " attention backend model runner executor init done in seconds request finished prompt"
+)
 
 
 def log_lines(seed: int) -> list[str]:
     """Return about ``PIECE_BYTES`` of a server's log, the same for the same seed."""
     rng = random.Random(seed)  # noqa: S311
+    vocabulary = VOCABULARY.split()
     lines: list[str] = []
     while sum(map(len, lines)) < PIECE_BYTES:
-        words = " ".join(rng.choices(WORDS, k=8))
+        words = " ".join(rng.choices(vocabulary, k=8))
         clock = f"{rng.randrange(24):02d}:{rng.randrange(60):02d}:{rng.randrange(60):02d}"
         lines.append(
             f"(EngineCore pid={rng.randrange(10**5)}) {rng.choice('IWE')} 11-30 {clock}"
-            f" [{rng.choice(WORDS)}.py:{rng.randrange(999)}] {words} {rng.random():.4f}"
+            f" [{rng.choice(vocabulary)}.py:{rng.randrange(999)}] {words} {rng.random():.4f}"
         )
     return lines
 

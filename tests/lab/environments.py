@@ -16,10 +16,13 @@ from pathlib import Path
 from tests.lab.need import need
 
 TORCH = "torch==2.13.0"
-OLD = ("transformers==4.57.6", "fastapi", "uvicorn", "openai")
-"""The last 4.x release, which does not know the model, and what its server needs beside torch."""
-NEW = ("transformers==5.24.0", "fastapi", "uvicorn", "openai")
-"""Not as an extra: ``[serving]`` would bring whatever torch the index has, gigabytes of it."""
+OLD = (TORCH, "transformers[serving]==4.57.6")
+"""The last 4.x release, which does not know the model."""
+NEW = (TORCH, "transformers[serving]==5.24.0")
+WITHOUT_TORCH = ("fastapi", "uvicorn", "openai")
+"""Some of what a server needs; ``[serving]`` would bring whatever torch the index has."""
+OLD_ALONE = ("transformers==4.57.6", *WITHOUT_TORCH)
+NEW_ALONE = ("transformers==5.24.0", *WITHOUT_TORCH)
 _LAB = Path(os.environ.get("BRINGUP_LAB_DIR") or Path.home() / ".cache" / "bringup-lab")
 _PYENV = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
 """Read at import: the fixtures of the tests move HOME away afterwards."""

@@ -13,6 +13,7 @@ from agent import approval, goal, session, settings
 from agent.brains.base import Brain
 from agent.brains.playbook import Playbook
 from agent.engine import drive, stop_servers
+from agent.events import ApprovalAsked
 from agent.runs import new_run
 from agent.session import Session
 
@@ -40,6 +41,13 @@ def serve_goal(folder: Path, venv: Path, **more: Any) -> goal.Goal:
     return goal.parse_goal(data | more, base=folder, where="test")
 
 
+def _given(answers: Mapping[str, Any] | None, asked: list[ApprovalAsked]) -> dict[str, Any] | None:
+    """Return the answers to what is asked now; ``None`` parks the run."""
+    found = {item.approval_id: (answers or {}).get(item.approval_id) for item in asked}
+    given = {name: answer for name, answer in found.items() if answer is not None}
+    return given or None
+
+
 @contextlib.contextmanager
 def driven(
     wanted: goal.Goal,
@@ -61,7 +69,7 @@ def driven(
         environ=settings.environment(),
     )
     try:
-        drive(begun.run, lambda asked: answers, begun.checkpoint)
+        drive(begun.run, lambda asked: _given(answers, asked), begun.checkpoint)
         yield begun
     finally:
         stop_servers(begun.run)

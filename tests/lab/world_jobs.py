@@ -64,7 +64,10 @@ class Job:
             share = min(1.0, (now - self.started_at) / self.load_s)
             lines.append(f"Loading weights: {share:.0%}")
         if self.crash and not self.runs(now):
-            lines += ["Traceback (most recent call last):", '  File "serve.py", line 1, in <module>']
+            lines += [
+                "Traceback (most recent call last):",
+                '  File "serve.py", line 1, in <module>',
+            ]
             lines.append(self.crash)
         return "\n".join(lines)
 

@@ -109,7 +109,9 @@ class Says:
     name = "playbook"
 
     def __init__(self, *replies: Reply | list[ToolCall]) -> None:
-        self._replies = [item if isinstance(item, Reply) else Reply("", tuple(item)) for item in replies]
+        self._replies = [
+            item if isinstance(item, Reply) else Reply("", tuple(item)) for item in replies
+        ]
 
     def reply(self, request: Request) -> Reply:
         """Return the next one."""

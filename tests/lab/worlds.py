@@ -18,6 +18,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+from agent import knowledge
 from tests.lab.world_jobs import Job, start_text, status_text
 from tools.command import Command, Ending, OnOutput, Result
 from tools.script import script_text
@@ -74,11 +75,9 @@ class World:
     write_error: str = ""
     versions: dict[str, str] = field(
         default_factory=lambda: {
+            **dict.fromkeys(knowledge.load().engines["transformers"].modules, "1.0.0"),
             "torch": "2.13.0",
             "transformers": "4.57.6",
-            "fastapi": "0.139.0",
-            "uvicorn": "0.41.0",
-            "openai": "2.21.0",
         }
     )
     index: dict[str, list[str]] = field(
