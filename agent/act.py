@@ -8,7 +8,8 @@ from agent.control import CONTROLS
 from agent.controls import carry_out
 from agent.dispatch import Invalid, Prepared, end, execute, prepare, queue
 from agent.events import ApprovalAnswered, ApprovalAsked, FixOpened
-from agent.fold import CallRecord, View
+from agent.fold import View
+from agent.records import CallRecord
 from agent.run import Run
 from agent.values import CallStatus
 from tools.base import Risk
@@ -98,7 +99,7 @@ def _ask(run: Run, ready: Prepared, reason: str) -> None:
         approval_id=f"a{len(run.view.approvals) + 1}",
         call_id=call.id,
         title=ready.tool.summary.splitlines()[0],
-        command=ready.command.text if ready.command else call.tool,
+        command=_shown(ready),
         risk=ready.risk,
         touches=ready.touches,
         target=call.target,
@@ -117,6 +118,14 @@ def _ask(run: Run, ready: Prepared, reason: str) -> None:
     elif call.tool == "use_port":
         asked = asked.model_copy(update={"title": f"Use port {call.args['port']} instead."})
     run.record(asked, *_answers_itself(run, ready, asked))
+
+
+def _shown(ready: Prepared) -> str:
+    """Return the exact command; what goes to its standard input too, where that is not a script."""
+    if ready.command is None:
+        return ready.call.tool
+    words = (ready.command.stdin or "").strip()
+    return f"{ready.command.text} <<< {words!r}" if 0 < len(words) < 400 else ready.command.text
 
 
 def settle(run: Run) -> None:

@@ -16,6 +16,7 @@ from agent import knowledge
 from agent.goal import Goal
 from agent.values import ToolCall
 from tools.base import Risk, Subject
+from tools.jobs import StartJob
 
 Mode = Literal["read-only", "supervised", "auto"]
 
@@ -101,6 +102,12 @@ def decide(
         return Decision(word=Word.ASK, reason="it downloads a build of gigabytes")
     if policy.mode == "supervised":
         return Decision(word=Word.ASK, reason="supervised: every change is asked about")
+    return _by_grants(policy, call, touches)
+
+
+def _by_grants(policy: Policy, call: ToolCall, touches: tuple[Subject, ...]) -> Decision:
+    if call.tool == StartJob().name:
+        return Decision(word=Word.ASK, reason="no grant covers a command of one's own")
     outside = [subject for subject in touches if not _granted(policy, subject)]
     if outside or not touches:
         names = ", ".join(str(subject) for subject in outside) or "something unnamed"

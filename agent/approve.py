@@ -32,8 +32,9 @@ def heed(run: Run, answers: dict[str, Any]) -> None:
             raise BadAnswer(f"{approval_id} is not waiting for an answer")
         fields = {"answer": given} if isinstance(given, str) else dict(given)
         choices = (*pending[approval_id].choices, "stop")
-        if fields["answer"] not in choices:
-            raise BadAnswer(f"{fields['answer']}: answer one of {', '.join(choices)}")
+        if fields.get("answer") not in choices:
+            said = fields.get("answer") or "no answer"
+            raise BadAnswer(f"{approval_id}: {said}: answer one of {', '.join(choices)}")
         rows.append(
             ApprovalAnswered.model_validate({"approval_id": approval_id, "by": "person"} | fields)
         )

@@ -101,6 +101,8 @@ class Story:
             more = f" (or {others} other{'s' * (others > 1)})" if others else ""
             rows.append(Row("suspects", _words(first + more, "dim"), event.t, "dim"))
         said = one_line(event.text)
+        if event.calls and all(call.why == event.text for call in event.calls):
+            return rows  # the calls' own rows come next and say the same
         if said and not any(cause in said for cause in self._told[:1]):
             rows.append(Row("says", _words(event.text, "dim"), event.t, "dim"))
         return rows

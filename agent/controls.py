@@ -19,7 +19,7 @@ from agent.control import (
 )
 from agent.dispatch import Prepared, closing, end
 from agent.events import AnyEvent, Claimed, DiagnosisRecorded, FixClosed
-from agent.fold import FixRecord
+from agent.records import FixRecord
 from agent.run import Run
 from agent.site import site_of
 from agent.values import CallStatus, FixVerdict
@@ -31,7 +31,7 @@ def carry_out(run: Run, ready: Prepared) -> None:
 
 
 def _said(run: Run, ready: Prepared, said: Said, *found: AnyEvent) -> None:
-    """Record what came of the call in one go with its result, so that neither is without the other."""
+    """Record what came of the call and its result in one go: neither is without the other."""
     data = said.model_dump(mode="json")
     run.record(*found, closing(ready.call, CallStatus.OK, said.text, data))
 

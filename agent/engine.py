@@ -21,8 +21,8 @@ from tools.jobs import StopJob
 Answer = Callable[[list[ApprovalAsked]], Mapping[str, Any] | None]
 """Asks a person; ``None`` where nobody can be asked: the run parks."""
 
-SPARE_STEPS = 50
-"""Supersteps beyond those that turns and their calls can use."""
+MOST_STEPS = 1_000_000
+"""Supersteps of LangGraph: never what ends a run, which has limits of its own."""
 
 
 def drive(run: Run, answer: Answer, checkpoint: Path | None = None) -> Outcome:
@@ -54,8 +54,7 @@ def _drive(run: Run, answer: Answer, checkpoint: Path | None) -> Outcome:
         graph = build(run).compile(checkpointer=saver)
         header = run.view.header
         name = f"{header.run_id if header else 'run'}@{run.view.cursor}"
-        steps = 8 * run.view.need_goal().limits.steps + SPARE_STEPS
-        config: Any = {"configurable": {"thread_id": name}, "recursion_limit": steps}
+        config: Any = {"configurable": {"thread_id": name}, "recursion_limit": MOST_STEPS}
         given: Any = {"run_id": header.run_id if header else ""}
         settle(run)
         while True:
@@ -110,8 +109,6 @@ def interrupted(run: Run) -> Outcome:
 def stop_servers(run: Run) -> list[str]:
     """Stop every server that this run started, and return those that would not end."""
     view = run.view
-    header = view.header
-    run_id = header.run_id if header else ""
     started = [
         record
         for record in view.calls.values()
@@ -119,10 +116,9 @@ def stop_servers(run: Run) -> list[str]:
     ]
     left: list[str] = []
     for record in started:
-        job = str(record.observation.get("job") or f"{run_id}-{record.call.id}")
-        if record.observation.get("job") and job not in view.servers:
-            continue
-        if not _stop(run, record.call, job):
+        job = view.job_of(record)
+        gone = job in view.stopped or _stop(run, record.call, job)
+        if not gone and record.status is not CallStatus.FAILED:
             left.append(job)
     return left
 
@@ -139,6 +135,7 @@ def _stop(run: Run, started: ToolCall, job: str) -> bool:
     ready = prepare(run, call)
     queue(run, ready, "brain")
     try:
-        return execute(run, ready).status is CallStatus.OK
+        execute(run, ready)
     except ConnectionFailed:
         return False
+    return job in run.view.stopped

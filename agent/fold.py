@@ -6,8 +6,7 @@ step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from agent.control import CONTROLS
@@ -33,48 +32,10 @@ from agent.events import (
 )
 from agent.facts import FactStore, Known
 from agent.goal import Goal
+from agent.records import CallRecord, FixRecord
 from agent.values import CallStatus, ToolCall
 from tools import registry
-from tools.base import Risk, Subject
-
-
-@dataclass(slots=True)
-class CallRecord:
-    """All that is known of one call."""
-
-    call: ToolCall
-    turn: int
-    origin: str = "brain"
-    risk: Risk = Risk.READ
-    touches: tuple[Subject, ...] = ()
-    queued: int = -1
-    started: int = -1
-    ended: int = -1
-    status: CallStatus | None = None
-    message: str = ""
-    observation: dict[str, Any] = field(default_factory=dict)
-    approval: str = ""
-    """The answer to its approval: empty while there is none."""
-    asked: str = ""
-    """Id of its approval."""
-
-    @property
-    def had_effect(self) -> bool:
-        """Whether it is, or may be, a change that took place."""
-        return self.risk > Risk.READ and self.started >= 0
-
-
-@dataclass(slots=True)
-class FixRecord:
-    """A fix from its first call to its verdict."""
-
-    opened: FixOpened
-    calls: list[str] = field(default_factory=list)
-    closed: FixClosed | None = None
-
-    def broke_off(self, calls: Mapping[str, CallRecord]) -> bool:
-        """Whether the effect of one of its calls is not known: then it has not really been tried."""
-        return any(calls[name].status is CallStatus.UNKNOWN for name in self.calls)
+from tools.base import Risk
 
 
 class View:
@@ -111,6 +72,8 @@ class View:
         self.port: int | None = None
         self.servers: dict[str, CallRecord] = {}
         """Servers that this run started and did not stop, oldest first: job name to call."""
+        self.stopped: set[str] = set()
+        """Jobs that this run ended."""
         self.refused: list[ToolCall] = []
         """Changes that a person or the policy refused."""
         self.failed_changes: list[CallRecord] = []
@@ -144,6 +107,21 @@ class View:
     def server_job(self) -> str | None:
         """The job of the server that was started last and not stopped."""
         return next(reversed(self.servers), None)
+
+    def job_of(self, record: CallRecord) -> str:
+        """Return the name of a start's job, also where it is not known to have come about."""
+        run_id = self.header.run_id if self.header else ""
+        return str(record.observation.get("job") or f"{run_id}-{record.call.id}")
+
+    @property
+    def may_run(self) -> list[str]:
+        """Jobs of servers that run, as far as is known, or whose start was broken off."""
+        unsure = [
+            self.job_of(record)
+            for record in self.calls.values()
+            if record.call.tool == "start_server" and record.status is CallStatus.UNKNOWN
+        ]
+        return [*self.servers, *(job for job in unsure if job not in self.stopped)]
 
     def diagnosis_of(self, fix: FixRecord) -> DiagnosisRecorded:
         """Return the diagnosis that a fix belongs to."""
@@ -222,8 +200,10 @@ def _learn(view: View, record: CallRecord, event: CallEnded) -> None:
     )
     if name == "start_server":
         view.servers[str(event.observation["job"])] = record
-    if name == "stop_job":
-        view.servers.pop(str(record.call.args.get("job")), None)
+    if name == "stop_job" and event.observation["outcome"] != "survived":
+        job = str(event.observation["job"])
+        view.stopped.add(job)
+        view.servers.pop(job, None)
     if record.risk > Risk.READ:
         view.failed_changes = [
             failed

@@ -7,6 +7,7 @@ here and nowhere else, relative to the goal file.
 from __future__ import annotations
 
 import difflib
+import posixpath
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,7 +17,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    StringConstraints,
     ValidationError,
     field_validator,
 )
@@ -66,7 +66,7 @@ class Host(Part):
 class Candidate(Part):
     """One environment that might run the model."""
 
-    venv: str
+    venv: str = Field(min_length=1)
     """A virtual environment's folder on the host."""
     engine: str = "transformers"
     """A name in ``prompts/playbooks/engines.yaml``, or ``custom`` with ``serve``."""
@@ -84,11 +84,15 @@ class Candidate(Part):
     """Distributions that no fix may move."""
 
 
-PortRange = Annotated[
-    str,
-    BeforeValidator(lambda value: str(value) if isinstance(value, int) else value),
-    StringConstraints(pattern=r"^[1-9][0-9]{0,4}(-[1-9][0-9]{0,4})?$"),
-]
+def _port_range(value: Any) -> str:
+    words = str(value).split("-")
+    numbers = [int(word) for word in words if word.isascii() and word.isdecimal()]
+    if len(numbers) != len(words) or len(words) > 2 or not 1 <= numbers[0] <= numbers[-1] <= 65535:
+        raise ValueError("a port, such as 8001, or a range, such as 8001-8010, is needed")
+    return str(value)
+
+
+PortRange = Annotated[str, BeforeValidator(_port_range)]
 
 
 class Allow(Part):
@@ -115,9 +119,9 @@ class Goal(Part):
     """A goal, complete and with absolute paths."""
 
     kind: Literal["serve", "train", "diagnose"] = "serve"
-    model: str
+    model: str = Field(min_length=1)
     """A model directory, a bare config.json, or a hub id."""
-    hosts: tuple[Host, ...] = (Host(),)
+    hosts: tuple[Host, ...] = Field((Host(),), min_length=1)
     candidates: tuple[Candidate, ...] = Field(min_length=1)
     host: str = "127.0.0.1"
     """The address that the server listens on."""
@@ -161,7 +165,7 @@ def load_goal(path: Path) -> Goal:
         raise GoalError(f"{path}: cannot read the goal file: {_reason(error)}") from error
     try:
         data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or "not valid YAML"
@@ -184,11 +188,12 @@ def parse_goal(data: dict[str, Any], *, base: Path, where: str) -> Goal:
     _known_words(goal, where)
     if goal.kind not in DEFAULT_CHECKS:
         raise GoalError(f"{where}: kind: {goal.kind} is not built yet; use serve or diagnose")
-    model = _absolute(goal.model, base) if _looks_like_path(goal.model, base) else goal.model
+    model = _absolute(goal.model, base, where) if _looks_like_path(goal.model, base) else goal.model
     candidates = tuple(
-        item.model_copy(update={"venv": _absolute(item.venv, base)}) for item in goal.candidates
+        item.model_copy(update={"venv": _absolute(item.venv, base, where)})
+        for item in goal.candidates
     )
-    paths = tuple(_absolute(item, base) for item in goal.allow.paths)
+    paths = tuple(_absolute(item, base, where) for item in goal.allow.paths)
     allow = goal.allow.model_copy(update={"paths": paths})
     return goal.model_copy(update={"model": model, "candidates": candidates, "allow": allow})
 
@@ -226,7 +231,9 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
         return _unknown("key", wrong, known).replace(f"`{wrong}`", f"`{spot}`")
     if first["type"] == "missing":
         return f"the key `{spot}` is missing"
-    return f"{spot}: {first['msg'].lower()} (got {first['input']!r})"
+    words = first["msg"].removeprefix("Value error, ")
+    words = f"{words[:1].lower()}{words[1:]}".replace("tuple", "list")
+    return f"{spot}: {words} (got {first['input']!r})"
 
 
 def _keys_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> set[str]:
@@ -248,8 +255,12 @@ def _looks_like_path(model: str, base: Path) -> bool:
     return model.startswith((".", "/", "~")) or (base / model).exists() or model.endswith(".json")
 
 
-def _absolute(path: str, base: Path) -> str:
-    return str((base / Path(path).expanduser()).absolute())
+def _absolute(path: str, base: Path, where: str) -> str:
+    """Return the path without `..`, so that folders can be compared by their names."""
+    try:
+        return posixpath.normpath((base / Path(path).expanduser()).absolute())
+    except RuntimeError as error:
+        raise GoalError(f"{where}: {path}: there is no such user") from error
 
 
 def _reason(error: Exception) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from agent.fold import View
 from agent.site import Site
 from agent.values import ToolCall
@@ -33,8 +35,8 @@ def server_argv(site: Site, seen: HelpObservation | None) -> tuple[str, ...]:
         "port": str(site.port),
     }
     if seen is None:
-        return tuple(word.format(**fill) for word in site.candidate.serve)
-    wanted = {name: str(value).format(**fill) for name, value in site.engine.options.items()}
+        return tuple(_filled(word, fill) for word in site.candidate.serve)
+    wanted = {name: _filled(value, fill) for name, value in site.engine.options.items()}
     wanted |= {f"--{name}": str(value) for name, value in site.goal.options.items()}
     words = [*site.serve_prefix(), *_model_words(site, seen)]
     for name, value in wanted.items():
@@ -42,6 +44,13 @@ def server_argv(site: Site, seen: HelpObservation | None) -> tuple[str, ...]:
         if known is not None:
             words += [known, value]
     return tuple(words)
+
+
+def _filled(word: str, fill: Mapping[str, str]) -> str:
+    """Fill names in by plain replacement: a word may be JSON and have braces of its own."""
+    for name, value in fill.items():
+        word = word.replace("{" + name + "}", value)
+    return word
 
 
 def unknown_options(site: Site, seen: HelpObservation) -> list[str]:

@@ -70,7 +70,7 @@ def build(view: View, outcome: Outcome) -> dict[str, Any]:
             for item in view.checks.values()
         ],
         "fixes": [_fix(view, name) for name in view.fixes],
-        "running": list(view.servers),
+        "running": view.may_run,
         "asked": len(view.approvals),
     }
     if outcome is Outcome.READY:

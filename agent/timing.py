@@ -40,6 +40,20 @@ class Split:
         return max(0.0, self.total_s - others)
 
     @property
+    def text(self) -> str:
+        """The parts that took time, for people."""
+        parts = {
+            "pip": self.pip_s,
+            "loading": self.load_s,
+            "other commands": self.commands_s,
+            "the person": self.person_s,
+            "the model": self.model_s,
+            "own": self.own_s,
+        }
+        shown = [f"{name} {seconds:.1f} s" for name, seconds in parts.items() if seconds]
+        return f"{self.total_s:.1f} s in all: {', '.join(shown)}"
+
+    @property
     def own_share(self) -> float:
         """Our own part of the total, from 0 to 1."""
         return self.own_s / self.total_s if self.total_s else 0.0

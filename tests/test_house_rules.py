@@ -131,7 +131,7 @@ def test_one_module_writes_transcripts() -> None:
 
 def test_no_place_of_one_machine_is_named() -> None:
     # One letter in brackets each, so that this file does not name them either.
-    places = r"/work/([m]ain|[s]hared|[.]library)|/tmp/[l]ab|/opt/([w]heels|[p]ypi)|/root/[.]pyenv"
+    places = r"/[w]ork/|/[f]arm/|/tmp/[l]ab|/opt/([w]heels|[p]ypi)|/root/[.]pyenv"
     assert not found_in(places, FILES)
 
 

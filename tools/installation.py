@@ -68,8 +68,10 @@ class Resolution(Observation):
         if not self.ok:
             why, _, _ = self.error.partition("\n")
             return f"pip says no ({self.error_kind}): {why}"[:200]
-        steps = (f"{it.name} {it.from_version or 'new'} -> {it.to_version}" for it in self.moves)
-        return ", ".join(steps)[:200] or "nothing would be installed"
+        moved = [it for it in self.moves if it.from_version]
+        steps = [f"{it.name} {it.from_version} -> {it.to_version}" for it in moved]
+        added = len(self.moves) - len(moved)
+        return ", ".join(steps + [f"{added} new"] * (added > 0)) or "nothing would be installed"
 
 
 class PipResolve(ProbeTool[RequirementsArgs, Resolution]):

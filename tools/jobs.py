@@ -54,6 +54,10 @@ class JobStarted(Observation):
     already: bool
     """Whether an earlier request had started it."""
 
+    def headline(self) -> str:
+        """One line for people."""
+        return f"{self.job} runs, pid {self.pid}" + (" (it did before)" if self.already else "")
+
 
 class StartJob(Tool[StartJobArgs, JobStarted]):
     """Start a long command as a detached job that goes on when we are gone; same call, same job."""

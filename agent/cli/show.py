@@ -15,6 +15,7 @@ import typer
 
 from agent import runs, settings
 from agent.redact import Redactor
+from agent.timing import split
 from agent.transcript import read
 
 
@@ -36,6 +37,7 @@ def run(
 
     console = Console()
     console.print(render([here.restore(event) for event in loaded.events]))
+    console.print(f"time: {split(loaded.events).text}", markup=False)
     for problem in loaded.problems:
         console.print(f"note: {problem}", markup=False)
 

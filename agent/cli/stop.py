@@ -38,7 +38,7 @@ def stop(folder: runs.RunFolder) -> tuple[list[str], list[str]]:
     """Stop a run's servers, on its own record; return the jobs stopped and those left."""
     taken = session.take_up(folder, environ=settings.environment())
     try:
-        before = list(taken.run.view.servers)
+        before = taken.run.view.may_run
         left = stop_servers(taken.run)
     finally:
         taken.close()

@@ -47,7 +47,7 @@ def rows(given: Path | None) -> list[Row]:
 
 def _newest() -> Path | None:
     """Return the recording of a demo that was started last."""
-    found = {path: read(path).events[0] for path in ROOT.glob("transcripts/demo*.jsonl")}
+    found = {path: read(path).events[0] for path in ROOT.glob("transcripts/*demo*.jsonl")}
     started = {
         path: header.started_at for path, header in found.items() if isinstance(header, RunStarted)
     }

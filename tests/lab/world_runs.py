@@ -16,7 +16,8 @@ from agent.goal import Goal, parse_goal
 from agent.runs import RunFolder, new_run
 from agent.session import Session
 from agent.values import Outcome, Purpose, ToolCall
-from tests.lab.worlds import MODEL, VENV, World
+from tests.lab.world_packages import VENV
+from tests.lab.worlds import MODEL, World
 
 
 def goal(**more: Any) -> Goal:

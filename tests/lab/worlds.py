@@ -8,27 +8,18 @@ from survey to end takes milliseconds here, and what it did to the host is count
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from packaging.requirements import Requirement
-from packaging.version import Version
-
-from agent import knowledge
 from tests.lab.world_jobs import Job, start_text, status_text
+from tests.lab.world_packages import Answer, Need, Packages, exited, first_missing, old_transformers
 from tools.command import Command, Ending, OnOutput, Result
 from tools.script import script_text
 
-VENV = "/srv/env"
 MODEL = "/srv/model"
-UNKNOWN_TYPE = (
-    "The checkpoint you are trying to load has model type `{model_type}` but Transformers does not "
-    "recognize this architecture. This could be because of an issue with the checkpoint."
-)
 HELP = """\
  Usage: transformers serve [OPTIONS] [FORCE_MODEL]
 
@@ -40,50 +31,12 @@ HELP = """\
 """
 
 
-@dataclass(frozen=True)
-class Need:
-    """Something that has to be installed, and what is said where it is not."""
-
-    package: str
-    since: str = "0"
-    error: str = ""
-    """``TYPE: text``; empty for a module that is not found."""
-
-    def missing(self, versions: dict[str, str]) -> str:
-        """Return what is said, or nothing where it is met."""
-        have = versions.get(self.package)
-        if have is not None and Version(have) >= Version(self.since):
-            return ""
-        return self.error or f"ModuleNotFoundError: No module named '{self.package}'"
-
-
-def old_transformers(model_type: str = "qwen3_5_text", since: str = "5.2.0") -> Need:
-    """Return the need for a transformers that knows a model type."""
-    return Need("transformers", since, f"ValueError: {UNKNOWN_TYPE.format(model_type=model_type)}")
-
-
 @dataclass
-class World:
+class World(Packages):
     """The host: change a field and it is another host."""
 
     name: str = "local"
-    venv: str = VENV
     model: str = MODEL
-    python: str = "3.11.7"
-    """Version of the environment's Python; empty where there is no environment."""
-    pip: bool = True
-    write_error: str = ""
-    versions: dict[str, str] = field(
-        default_factory=lambda: {
-            **dict.fromkeys(knowledge.load().engines["transformers"].modules, "1.0.0"),
-            "torch": "2.13.0",
-            "transformers": "4.57.6",
-        }
-    )
-    index: dict[str, list[str]] = field(
-        default_factory=lambda: {"transformers": ["4.57.6", "5.0.0", "5.24.0"], "einops": ["0.8.1"]}
-    )
-    """The releases that pip can get."""
     config: dict[str, Any] | str = field(
         default_factory=lambda: {
             "model_type": "qwen3_5_text",
@@ -93,12 +46,8 @@ class World:
     )
     """config.json; a text is what is wrong with the file."""
     config_needs: tuple[Need, ...] = field(default_factory=lambda: (old_transformers(),))
-    modules: dict[str, tuple[Need, ...]] = field(default_factory=dict)
-    """What importing a module needs beyond the distribution of its own name."""
     server_needs: tuple[Need, ...] = ()
     """What the server stumbles over when it is started."""
-    install_error: str = ""
-    """What every ``pip install`` says instead of installing."""
     load_s: float = 6.0
     """Seconds that a server loads, ``inf`` for one that never answers."""
     silent: bool = False
@@ -106,9 +55,6 @@ class World:
     held: dict[int, str] = field(default_factory=dict)
     """Ports that others hold, with the command of their owner."""
     jobs: dict[str, Job] = field(default_factory=dict)
-    now: float = 1000.0
-    done: list[str] = field(default_factory=list)
-    """What was changed, in order: ``install NAME==VERSION``, ``start JOB``, ``stop JOB``."""
     asked: list[str] = field(default_factory=list)
     """The name of each command, in order."""
     trap: Callable[[str, str], Result | None] | None = None
@@ -164,20 +110,23 @@ class World:
             return "ensurepip", self._ensurepip
         if words[-1] == "--help":
             return "help", lambda sent: exited(HELP)
-        raise LookupError(f"the simulated host knows no answer to: {command.text[:200]}")
+        return words[0], lambda sent: Result(Ending.EXITED, 127, stderr=f"{words[0]}: not found\n")
 
     def _probe(self, name: str, command: Command) -> Result:
         python, _, marker, text = command.argv
         if python.startswith(self.venv) and not self.python:
             return Result(Ending.EXITED, 127, stderr=f"{python}: not found\n")
-        answer, stderr = getattr(self, f"_{name}")(json.loads(text))
+        ask = getattr(self, f"_{name}", None)
+        if ask is None:
+            return Result(Ending.EXITED, 1, stderr=f"{name} has no answer here\n")
+        answer, stderr = ask(json.loads(text))
         banner = "a banner of some module\n"
         code = 0 if answer.get("ok", True) else 1
         return Result(
             Ending.EXITED, code, stdout=f"{banner}\n{marker} {json.dumps(answer)}\n", stderr=stderr
         )
 
-    def _host(self, asked: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    def _host(self, asked: dict[str, Any]) -> Answer:
         disks = [
             {
                 "path": path,
@@ -203,7 +152,7 @@ class World:
         }
         return facts, ""
 
-    def _port(self, asked: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    def _port(self, asked: dict[str, Any]) -> Answer:
         owner = self._holder(asked["port"])
         spare = [port for port in asked["spare"] if self._holder(port) is None]
         facts = {
@@ -222,27 +171,7 @@ class World:
         ours = [job.name for job in self.jobs.values() if job.port == port and job.runs(self.now)]
         return self.held.get(port) or (ours[0] if ours else None)
 
-    def _environment(self, asked: dict[str, Any]) -> tuple[dict[str, Any], str]:
-        facts = {
-            "exists": True,
-            "python_version": self.python,
-            "executable": f"{self.venv}/bin/python",
-            "prefix": self.venv,
-            "is_venv": True,
-            "system": "Linux",
-            "machine": "x86_64",
-            "writable": not self.write_error,
-            "write_error": self.write_error,
-            "free_mib": 50_000,
-            "pip_version": "26.0" if self.pip else None,
-            "pip_error": None if self.pip else "ModuleNotFoundError: No module named 'pip'",
-            "ensurepip": True,
-            "versions": self.versions,
-            "pins": [],
-        }
-        return facts, ""
-
-    def _config(self, asked: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    def _config(self, asked: dict[str, Any]) -> Answer:
         answer: dict[str, Any] = {"transformers": self.versions.get("transformers")}
         if asked["model"] != self.model:
             return answer | {"config_found": False}, ""
@@ -254,46 +183,13 @@ class World:
             "architectures": self.config.get("architectures", []),
             "written_by": self.config.get("transformers_version", ""),
         }
-        wrong = _first_missing(self.config_needs, self.versions)
+        wrong = first_missing(self.config_needs, self.versions)
         if wrong:
             error_type, _, error = wrong.partition(": ")
             return answer | {"parses": False, "error_type": error_type, "error": error}, ""
         return answer | {"parses": True, "parsed_by": "bare", "config_class": "Qwen3_5Config"}, ""
 
-    def _imports(self, asked: dict[str, Any]) -> tuple[dict[str, Any], str]:
-        found = {name: self._import(name) for name in asked["modules"]}
-        return {"modules": found, "importing": None}, ""
-
-    def _import(self, module: str) -> dict[str, Any]:
-        wrong = _first_missing((Need(module), *self.modules.get(module, ())), self.versions)
-        if not wrong:
-            return {"ok": True, "version": self.versions.get(module)}
-        error_type, _, error = wrong.partition(": ")
-        absent = re.search(r"No module named '(\w+)'", error)
-        missing = absent.group(1) if absent else None
-        return {"ok": False, "error_type": error_type, "error": error, "missing": missing}
-
-    def _resolve(self, asked: dict[str, Any]) -> tuple[dict[str, Any], str]:
-        self.now += 3.0
-        moves = []
-        for text in asked["requirements"]:
-            wanted = Requirement(text)
-            releases = self.index.get(wanted.name, [])
-            fits = [Version(item) for item in releases if wanted.specifier.contains(item)]
-            if not fits:
-                stderr = f"ERROR: No matching distribution found for {text}\n"
-                return {"ok": False, "error": "pip ended with exit code 1"}, stderr
-            moves.append(
-                {
-                    "name": wanted.name,
-                    "from_version": self.versions.get(wanted.name),
-                    "to_version": str(max(fits)),
-                    "file": f"{wanted.name}-{max(fits)}-py3-none-any.whl",
-                }
-            )
-        return {"ok": True, "moves": moves}, ""
-
-    def _endpoint(self, asked: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    def _endpoint(self, asked: dict[str, Any]) -> Answer:
         port = int(asked["base_url"].rpartition(":")[2])
         self.now += 0.8
         up = any(job.port == port and job.healthy(self.now) for job in self.jobs.values())
@@ -312,25 +208,6 @@ class World:
         }
         return facts, ""
 
-    def _install(self, command: Command) -> Result:
-        self.now += 20.0
-        if not self.pip:
-            return Result(Ending.EXITED, 1, stderr=f"{command.argv[0]}: No module named pip\n")
-        if self.install_error:
-            return Result(Ending.EXITED, 1, stderr=f"ERROR: {self.install_error}\n")
-        pins = command.argv[command.argv.index("--") + 1 :]
-        for pin in pins:
-            name, _, version = pin.partition("==")
-            self.versions[name] = version
-            self.done.append(f"install {pin}")
-        installed = " ".join(pin.replace("==", "-") for pin in pins)
-        return exited(f"Collecting {pins[0]}\nSuccessfully installed {installed}\n")
-
-    def _ensurepip(self, command: Command) -> Result:
-        self.pip = True
-        self.done.append("install pip")
-        return exited("Looking in links: /tmp/x\nSuccessfully installed pip-24.0\n")
-
     def _script(self, name: str, command: Command) -> Result:
         marker, _, *words = command.argv[3:]
         return exited(getattr(self, f"_{name}")(marker, words))
@@ -340,7 +217,7 @@ class World:
         already = name in self.jobs
         if not already:
             self.done.append(f"start {name}")
-            crash = _first_missing(self.server_needs, self.versions)
+            crash = first_missing(self.server_needs, self.versions)
             self.jobs[name] = Job(name, tuple(argv), self.now, self.load_s, crash, self.silent)
         return start_text(marker, self.jobs[name], already=already)
 
@@ -349,6 +226,9 @@ class World:
 
     def _server_sample(self, marker: str, words: list[str]) -> str:
         return status_text(marker, self.jobs.get(words[0]), self.now, sample=True)
+
+    def _job_logs(self, marker: str, words: list[str]) -> str:
+        return f"{marker} error=there is no log of {words[0]}\n{marker} end=1\n"
 
     def _job_stop(self, marker: str, words: list[str]) -> str:
         job = self.jobs.get(words[0])
@@ -359,15 +239,6 @@ class World:
             self.done.append(f"stop {job.name}")
             job.stopped_at = self.now
         return f"{marker} outcome={outcome}\n{marker} pid={job.pid}\n{marker} end=1\n"
-
-
-def exited(stdout: str) -> Result:
-    """Return the result of a command that went well."""
-    return Result(Ending.EXITED, 0, stdout=stdout)
-
-
-def _first_missing(needs: tuple[Need, ...], versions: dict[str, str]) -> str:
-    return next((said for need in needs if (said := need.missing(versions))), "")
 
 
 @cache
@@ -385,5 +256,5 @@ def _probe_name(text: str) -> str:
 
 
 def _script_name(text: str) -> str:
-    names = ("job_start", "job_status", "job_stop", "server_sample")
+    names = ("job_start", "job_status", "job_stop", "server_sample", "job_logs")
     return next(name for name in names if text.endswith(script_text(name)))
