@@ -19,8 +19,7 @@ def heed(run: Run, answers: dict[str, Any]) -> None:
     Args:
         run: the run.
         answers: approval id to ``yes``, ``no``, ``stop`` or a choice; or to a mapping with
-        ``answer``,
-            ``by`` (``person``, ``policy`` or ``flag``) and ``note``.
+            ``answer``, ``by`` (``person``, ``policy`` or ``flag``) and ``note``.
 
     Raises:
         BadAnswer: an id is not open, or the word is none of the choices.

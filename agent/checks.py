@@ -68,6 +68,10 @@ def standing(view: View, check: Check) -> Standing:
     known = view.facts.find(call.tool, call.target, call.args)
     if known is not None:
         return Standing(check.judge(known.observation, site), (known.event,))
+    failed = view.failed_looks.of(call)
+    if failed:
+        words = f"it cannot be told: {failed[-1].message}"
+        return Standing(Verdict(None, words), (f"e{failed[-1].ended}",))
     return Standing(Verdict(None, "not known"))
 
 

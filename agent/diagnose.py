@@ -44,14 +44,12 @@ def rank(view: View, check: str) -> list[Hypothesis]:
     site = site_of(view)
     found: list[Hypothesis] = []
     for failure, bonus in failures(view, check):
-        for match in _matches(failure):
+        matches = _matches(failure)
+        for match in matches:
             case = Case(view, site, failure, match.signature, match.groups)
             found.append(_weigh(KINDS[match.signature.kind](case), bonus))
-    if not found:
-        found = [
-            unknown.explain(Case(view, site, failure, None, {}))
-            for failure, _ in failures(view, check)
-        ]
+        if not matches:
+            found.append(_weigh(unknown.explain(Case(view, site, failure, None, {})), bonus))
     left = [_without_refused(view, item) for item in found if not _refuted(view, item)]
     return sorted(left or found, key=lambda item: -item.score)
 

@@ -18,7 +18,7 @@ from agent.values import CallStatus, ToolCall
 from tools import registry
 from tools.base import Args, Risk, Subject, Tool, Watch
 from tools.command import Command, Ending, Result
-from tools.errors import ConnectionFailed, ToolFailed, UnknownTool
+from tools.errors import BadReply, ConnectionFailed, ToolFailed, UnknownTool
 
 SLOWER = 1.25
 """Each wait between two samples is so many times the one before, up to ``SLOWEST_S``."""
@@ -181,8 +181,11 @@ def _read(run: Run, ready: Prepared, results: list[Result]) -> CallEnded:
         else:
             seen = tool.parse(ready.args, context, last)
     except ToolFailed as error:
-        timed_out = last.ending is Ending.TIMED_OUT
-        status = CallStatus.TIMED_OUT if timed_out else CallStatus.FAILED
+        status = CallStatus.FAILED
+        if last.ending is Ending.TIMED_OUT:
+            status = CallStatus.TIMED_OUT
+        elif isinstance(error, BadReply) and ready.risk > Risk.READ:
+            status = CallStatus.UNKNOWN
         return CallEnded(call_id=call.id, tool=call.tool, status=status, message=str(error))
     return CallEnded(
         call_id=call.id,

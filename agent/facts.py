@@ -40,7 +40,7 @@ class FactStore:
     def learn(self, known: Known) -> None:
         """Keep an observation; a later one with the same arguments takes its place."""
         rows = self._known.setdefault(known.tool, {})
-        key = _key(known.target, known.args)
+        key = key_of(known.target, known.args)
         rows.pop(key, None)
         rows[key] = known
 
@@ -61,7 +61,7 @@ class FactStore:
 
     def find(self, tool: str, target: str, args: dict[str, Any]) -> Known | None:
         """Return the fresh observation of exactly this call, if there is one."""
-        row = self._known.get(tool, {}).get(_key(target, args))
+        row = self._known.get(tool, {}).get(key_of(target, args))
         return row if row is not None and self.is_fresh(row) else None
 
     def latest(
@@ -77,5 +77,6 @@ class FactStore:
         return None, None
 
 
-def _key(target: str, args: dict[str, Any]) -> str:
+def key_of(target: str, args: dict[str, Any]) -> str:
+    """Return what is the same for the same question to the same target."""
     return target + json.dumps(args, sort_keys=True)

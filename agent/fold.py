@@ -32,7 +32,7 @@ from agent.events import (
 )
 from agent.facts import FactStore, Known
 from agent.goal import Goal
-from agent.records import CallRecord, FixRecord
+from agent.records import CallRecord, FailedLooks, FixRecord
 from agent.values import CallStatus, ToolCall
 from tools import registry
 from tools.base import Risk
@@ -77,6 +77,9 @@ class View:
         self.refused: list[ToolCall] = []
         """Changes that a person or the policy refused."""
         self.failed_changes: list[CallRecord] = []
+        self.failed_looks = FailedLooks()
+        self._over: set[str] = set()
+        """Jobs of which nothing was left when they were last looked at."""
         for event in events:
             self.apply(event)
 
@@ -121,7 +124,8 @@ class View:
             for record in self.calls.values()
             if record.call.tool == "start_server" and record.status is CallStatus.UNKNOWN
         ]
-        return [*self.servers, *(job for job in unsure if job not in self.stopped)]
+        gone = self.stopped | self._over
+        return [job for job in (*self.servers, *unsure) if job not in gone]
 
     def diagnosis_of(self, fix: FixRecord) -> DiagnosisRecorded:
         """Return the diagnosis that a fix belongs to."""
@@ -145,6 +149,7 @@ def _reply(view: View, event: ReplyReceived) -> None:
 
 def _queued(view: View, event: CallQueued) -> None:
     record = view.calls.setdefault(event.call.id, CallRecord(event.call, view.turn))
+    record.call = event.call  # its arguments in full
     record.origin, record.risk, record.touches = event.origin, event.risk, event.touches
     record.queued = event.seq
 
@@ -171,6 +176,7 @@ def _ended(view: View, event: CallEnded) -> None:
         view.facts.changed(record.call.target, record.touches, event.seq)
     if record.had_effect and event.status is not CallStatus.OK:
         view.failed_changes.append(record)
+    view.failed_looks.note(record)
     if event.status is CallStatus.OK:
         _learn(view, record, event)
     if event.status is CallStatus.REFUSED and record.risk > Risk.READ:
@@ -200,6 +206,8 @@ def _learn(view: View, record: CallRecord, event: CallEnded) -> None:
     )
     if name == "start_server":
         view.servers[str(event.observation["job"])] = record
+    if name in ("job_status", "watch_server"):
+        _look_at_job(view, str(record.call.args["job"]), event.observation)
     if name == "stop_job" and event.observation["outcome"] != "survived":
         job = str(event.observation["job"])
         view.stopped.add(job)
@@ -210,6 +218,13 @@ def _learn(view: View, record: CallRecord, event: CallEnded) -> None:
             for failed in view.failed_changes
             if not set(failed.touches) & set(record.touches)
         ]
+
+
+def _look_at_job(view: View, job: str, seen: dict[str, Any]) -> None:
+    if seen["state"] in ("exited", "lost") and not seen.get("processes"):
+        view._over.add(job)
+    else:
+        view._over.discard(job)
 
 
 def _asked(view: View, event: ApprovalAsked) -> None:

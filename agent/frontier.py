@@ -105,6 +105,8 @@ def _diagnose(view: View, name: str, now: Standing) -> Frontier:
 
 def _advance(view: View, name: str, now: Standing) -> Frontier:
     for tool in establishers(name):
+        if any(record.call.tool == tool.name for record in view.failed_changes):
+            break
         return _needs(view, tool.needs) or Frontier("advance", name, now, tool=tool.name)
     return _diagnose(view, name, now)
 

@@ -86,17 +86,20 @@ def job(seen: JobState, site: Site) -> Verdict:
     if seen.state == "running":
         return Verdict(True, f"pid {seen.pid}")
     words = f"the server's process is {seen.state}, code {seen.code}"
-    return Verdict(False, words, seen.tail or words)
+    return Verdict(False, words, f"{seen.tail}\n{words}".strip())
 
 
 def health(seen: ServerState, site: Site) -> Verdict:
     """The health check answered 200."""
     if seen.state == "healthy":
         return Verdict(True, f"healthy after {seen.waited_s:.1f} s")
-    words = f"the server is {seen.state}"
+    after = f"after {seen.waited_s:.0f} s"
     if seen.state == "undecided":
-        return Verdict(None, words)
-    return Verdict(False, words, seen.earliest_error or seen.log_tail or words)
+        return Verdict(None, f"the server has not answered {after}: {seen.progress}".rstrip(": "))
+    words = f"the server's process has ended, code {seen.code}"
+    if seen.state == "stuck":
+        words = f"the server hangs: it neither writes nor computes ({after})"
+    return Verdict(False, words, seen.earliest_error or f"{seen.log_tail}\n{words}".strip())
 
 
 def chat(seen: ChatAnswer, site: Site) -> Verdict:

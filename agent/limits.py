@@ -11,6 +11,8 @@ SILENT_TURNS = 3
 """So many replies without a call end the run."""
 SAME_TURNS = 4
 """So often the same calls with the same results may come in a row."""
+LONGEST_ROUND = 3
+"""Rounds of up to so many turns are seen to repeat."""
 
 
 def reached(view: View, elapsed_s: float) -> LimitReached | None:
@@ -29,17 +31,20 @@ def reached(view: View, elapsed_s: float) -> LimitReached | None:
 
 def _repeats(view: View) -> LimitReached | None:
     """Look at calls *and* results: the same call with a changing result is waiting, not a loop."""
-    last = [_turn(view, turn) for turn in range(max(1, view.turn - SAME_TURNS + 1), view.turn + 1)]
+    first = max(1, view.turn - SAME_TURNS * LONGEST_ROUND + 1)
+    last = [_turn(view, turn) for turn in range(first, view.turn + 1)]
     if len(last) >= SILENT_TURNS and not any(last[-SILENT_TURNS:]):
         return LimitReached(
             name="silence", value=SILENT_TURNS, text=f"{SILENT_TURNS} replies asked for nothing"
         )
-    if len(last) == SAME_TURNS and last[0] and all(row == last[0] for row in last):
-        return LimitReached(
-            name="repetition",
-            value=SAME_TURNS,
-            text=f"the same calls gave the same results {SAME_TURNS} times",
-        )
+    for turns in range(1, LONGEST_ROUND + 1):
+        rows = last[-SAME_TURNS * turns :]
+        if len(rows) == SAME_TURNS * turns and rows[turns:] == rows[:-turns]:
+            return LimitReached(
+                name="repetition",
+                value=SAME_TURNS,
+                text=f"the same calls gave the same results {SAME_TURNS} times",
+            )
     return None
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.events import FixClosed, FixOpened
+from agent.facts import key_of
 from agent.values import CallStatus, ToolCall
 from tools.base import Risk, Subject
 
@@ -48,3 +49,27 @@ class FixRecord:
     def broke_off(self, calls: Mapping[str, CallRecord]) -> bool:
         """Whether it is not known of one of its calls if that took place."""
         return any(calls[name].status is CallStatus.UNKNOWN for name in self.calls)
+
+
+class FailedLooks:
+    """Questions that were asked in vain since the last change."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, list[CallRecord]] = {}
+
+    def of(self, call: ToolCall) -> list[CallRecord]:
+        """Return the calls that asked this very question, oldest first."""
+        return self._rows.get(_question(call), [])
+
+    def note(self, record: CallRecord) -> None:
+        """Take a call that has ended; a change starts the count anew."""
+        if record.had_effect:
+            self._rows.clear()
+        elif record.status is CallStatus.OK:
+            self._rows.pop(_question(record.call), None)
+        elif record.started >= 0:
+            self._rows.setdefault(_question(record.call), []).append(record)
+
+
+def _question(call: ToolCall) -> str:
+    return call.tool + key_of(call.target, call.args)

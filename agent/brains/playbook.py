@@ -14,9 +14,13 @@ from agent.fold import View
 from agent.frontier import Frontier, redo_for
 from agent.kinds.base import Hypothesis
 from agent.launch import server_argv, unknown_options
+from agent.records import CallRecord
 from agent.site import Site, site_of
 from agent.values import Purpose, ToolCall
 from tools.server import ServerOptions, StartServer
+
+SAME_LOOKS = 2
+"""A look that failed so often is not tried again."""
 
 
 class Playbook:
@@ -31,6 +35,9 @@ class Playbook:
             text = "All checks hold; asking for the verdict."
             return Reply(text, (ToolCall(tool=ClaimReady().name, args={"text": text}),))
         if now.kind == "look" and now.call is not None:
+            failed = request.view.failed_looks.of(now.call)
+            if len(failed) >= SAME_LOOKS:
+                return _cannot_tell(now, failed[-1])
             return Reply(_looking(now), (now.call.model_copy(update={"why": _looking(now)}),))
         if now.kind == "advance":
             return _advance(request.view, now)
@@ -104,6 +111,16 @@ def _give_up(view: View, now: Frontier, best: Hypothesis) -> Reply:
     args = {"cause": best.cause, "evidence": list(best.evidence), "advice": best.advice}
     text = f"{_sentence(best.cause)} Nothing here may mend that."
     return Reply(text, (ToolCall(tool=GiveUp().name, args=args),))
+
+
+def _cannot_tell(now: Frontier, failed: CallRecord) -> Reply:
+    what = now.hypotheses[0].cause if now.hypotheses else CHECKS[now.check].says
+    args = {
+        "cause": f"whether {what} cannot be told: {failed.message}",
+        "evidence": [f"e{failed.ended}"],
+        "advice": f"See what {failed.call.tool} says with `bringup show`; then run again.",
+    }
+    return Reply(_sentence(args["cause"]), (ToolCall(tool=GiveUp().name, args=args),))
 
 
 def _sentence(text: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +28,11 @@ OnAsk = Annotated[
 BrainName = Annotated[
     str | None, typer.Option("--brain", help="Who decides (default: playbook).", show_default=False)
 ]
+
+
+def program() -> str:
+    """Return what one has to type here to call this program."""
+    return "bringup" if shutil.which("bringup") else os.path.relpath(sys.argv[0])
 
 
 def interactive() -> bool:
@@ -53,7 +60,7 @@ def faces(session: Session, *, as_json: bool) -> Iterator[Answer]:
     from agent.prompts_face import TerminalAsker
 
     run_id = session.folder.id
-    footer = [f"bringup show {run_id}", str(session.folder.transcript)]
+    footer = [f"{program()} show {run_id}", str(session.folder.transcript)]
     if as_json:
         _subscribe(session, JsonFace(sys.stdout).on_event)
         yield _park

@@ -15,7 +15,7 @@ from tools.autoconfig import ConfigProbe
 def explain(case: Case) -> Hypothesis:
     """Find the floor, join it with what others declare, and ask the resolver for the change."""
     package = case.params["package"]
-    installed = _version(case.words()["installed"])
+    installed = version_of(case.words()["installed"])
     floor, source = floor_of(case, package)
     if installed is not None and floor is not None and installed >= floor:
         return case.hypothesis(score=0.05, cause=_not_too_old(case, package, installed, floor))
@@ -52,8 +52,8 @@ def floor_of(case: Case, package: str) -> tuple[Version | None, str]:
     if entry is not None:
         return Version(entry.since), "first release that knows the model type"
     seen, _ = case.view.facts.latest(ConfigProbe, fresh=False)
-    hint = _version(seen.written_by or "") if seen else None
-    if hint is not None and hint > (_version(case.words()["installed"]) or hint):
+    hint = version_of(seen.written_by or "") if seen else None
+    if hint is not None and hint > (version_of(case.words()["installed"]) or hint):
         return hint, "the release that wrote the config"
     return None, "newer than what is installed"
 
@@ -88,7 +88,8 @@ def _not_too_old(case: Case, package: str, installed: Version, floor: Version) -
     return f"{package} {installed} is not too old: {floor} is the first that knows the model"
 
 
-def _version(text: str) -> Version | None:
+def version_of(text: str) -> Version | None:
+    """Return a version, or nothing for text that is none."""
     try:
         return Version(text)
     except InvalidVersion:
