@@ -43,12 +43,12 @@ def undisturbed() -> Iterator[None]:
         return
     met: list[tuple[int, FrameType | None]] = []
     handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
-    for name in ENDING:
-        handler = signal.getsignal(name)
-        if callable(handler):
-            handlers[name] = handler
-            signal.signal(name, lambda number, frame: met.append((number, frame)))
     try:
+        for name in ENDING:
+            handler = signal.getsignal(name)
+            if callable(handler):
+                handlers[name] = handler
+                signal.signal(name, lambda number, frame: met.append((number, frame)))
         yield
     finally:
         for number, handler in handlers.items():

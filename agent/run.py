@@ -13,6 +13,7 @@ from agent.approval import Policy
 from agent.brains.base import Brain
 from agent.events import AnyEvent
 from agent.fold import View
+from agent.interrupts import undisturbed
 from tools.base import CallContext
 from tools.connectors.base import Connector
 
@@ -20,8 +21,12 @@ from tools.connectors.base import Connector
 class Record(Protocol):
     """Where events go: a transcript on disk, or one in memory."""
 
-    def append(self, *events: AnyEvent) -> Sequence[AnyEvent]:
+    def write(self, *events: AnyEvent) -> Sequence[AnyEvent]:
         """Write events durably, in one go, and return them with number and time."""
+        ...
+
+    def tell(self) -> None:
+        """Tell the faces what is written; a face may be slow, or stuck."""
         ...
 
 
@@ -55,12 +60,14 @@ class Run:
         """Append events and fold them in: what is recorded is what is known.
 
         What is written has placeholders for paths and secrets; the fold keeps the values
-        themselves.
+        themselves. Ctrl-C waits until both have them.
         """
         known: list[AnyEvent] = []
-        for event, written in zip(events, self.transcript.append(*events), strict=True):
-            known.append(event.model_copy(update={"seq": written.seq, "t": written.t}))
-            self.view.apply(known[-1])
+        with undisturbed():
+            for event, written in zip(events, self.transcript.write(*events), strict=True):
+                known.append(event.model_copy(update={"seq": written.seq, "t": written.t}))
+                self.view.apply(known[-1])
+        self.transcript.tell()
         return known
 
     def context(self, call_id: str) -> CallContext:

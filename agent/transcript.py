@@ -16,6 +16,7 @@ from typing import Self
 from pydantic import ValidationError
 
 from agent.events import EVENT, AnyEvent
+from agent.interrupts import undisturbed
 from agent.line_file import LineFile
 from agent.redact import Redactor
 from agent.transcript_reader import (
@@ -94,9 +95,20 @@ class MemoryTranscript:
         Raises:
             TranscriptError: they cannot be written; then none of them is.
         """
+        with self._mutex:
+            written = self.write(*events)
+            self.tell()
+            return written
+
+    def write(self, *events: AnyEvent) -> list[AnyEvent]:
+        """Do as ``append``, but leave it to ``tell`` to tell subscribers.
+
+        Raises:
+            TranscriptError: they cannot be written; then none of them is.
+        """
         if not events:
             return []
-        with self._mutex:
+        with self._mutex, undisturbed():
             written: list[AnyEvent] = []
             lines = bytearray()
             chain = self._chain
@@ -113,7 +125,6 @@ class MemoryTranscript:
             self._next += len(written)
             self.events += written
             self._untold += written
-            self._tell()
             return written
 
     def _line(self, event: AnyEvent, stamp: Mapping[str, object]) -> bytes:
@@ -132,18 +143,19 @@ class MemoryTranscript:
     def _store(self, data: bytes) -> None:
         """Make the lines last; in memory there is nothing to do."""
 
-    def _tell(self) -> None:
-        """Tell subscribers, in order, also where one of them appends in turn."""
-        if self._telling:
-            return
-        self._telling = True
-        try:
-            while self._untold:
-                event = self._untold.popleft()
-                for subscriber in list(self._subscribers):
-                    self._tell_one(subscriber, event)
-        finally:
-            self._telling = False
+    def tell(self) -> None:
+        """Tell subscribers what is written, in order, also where one of them appends in turn."""
+        with self._mutex:
+            if self._telling:
+                return
+            self._telling = True
+            try:
+                while self._untold:
+                    event = self._untold.popleft()
+                    for subscriber in list(self._subscribers):
+                        self._tell_one(subscriber, event)
+            finally:
+                self._telling = False
 
     def _tell_one(self, subscriber: Subscriber, event: AnyEvent) -> None:
         with _Caught() as caught:

@@ -114,13 +114,15 @@ def _give_up(view: View, now: Frontier, best: Hypothesis) -> Reply:
 
 
 def _cannot_tell(now: Frontier, failed: CallRecord) -> Reply:
-    what = now.hypotheses[0].cause if now.hypotheses else CHECKS[now.check].says
+    cause = f"it cannot be told whether {CHECKS[now.check].says}: {failed.message}"
+    if now.hypotheses:
+        cause = f"{now.hypotheses[0].cause}; what would mend it cannot be told: {failed.message}"
     args = {
-        "cause": f"whether {what} cannot be told: {failed.message}",
+        "cause": cause,
         "evidence": [f"e{failed.ended}"],
-        "advice": f"See what {failed.call.tool} says with `bringup show`; then run again.",
+        "advice": f"See all of {failed.call.tool} with `bringup show`; then run again.",
     }
-    return Reply(_sentence(args["cause"]), (ToolCall(tool=GiveUp().name, args=args),))
+    return Reply(_sentence(cause), (ToolCall(tool=GiveUp().name, args=args),))
 
 
 def _sentence(text: str) -> str:

@@ -3,63 +3,59 @@
 from __future__ import annotations
 
 import importlib
-import json
-import signal
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 
 import typer
 
+from agent.cli.output import complain
+from agent.interrupts import terminable
 from agent.problems import Problem
+from tools.errors import ConnectionFailed
 
 WRONG_INPUT = 2
+UNREACHABLE = 5
 BROKEN_PIPE = 141
+"""What a shell shows for a program that was ended since nobody reads its output."""
+
+USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
+"""The root of wrong usage, in the click that this typer is built on, its own or the package."""
+
+
+class WrongUsage(Problem):
+    """A verb was called in a way that it does not know."""
 
 
 def call(verb: str, words: list[str]) -> int:
     """Run a verb's module and return its exit code."""
-    module = importlib.import_module(f"agent.cli.{verb}")
-    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command(name=verb, help=module.__doc__)(module.run)
+    as_json = "--json" in words
     try:
         with terminable():
-            app(words, prog_name=f"bringup {verb}")
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else int(bool(end.code))
+            return _invoke(verb, words)
     except Problem as problem:
-        return complain(str(problem), as_json="--json" in words)
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
-        return 130
+        return complain(str(problem), as_json=as_json, code=WRONG_INPUT)
+    except ConnectionFailed as lost:
+        return complain(str(lost), as_json=as_json, code=UNREACHABLE)
     except BrokenPipeError:
-        sys.stderr.close()
         return BROKEN_PIPE
+
+
+def _invoke(verb: str, words: list[str]) -> int:
+    module = importlib.import_module(f"agent.cli.{verb}")
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    names = {"help_option_names": ["-h", "--help"]}
+    app.command(name=verb, help=module.__doc__, context_settings=names)(module.run)
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context(f"bringup {verb}", list(words)) as context:
+            command.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except USAGE_ERROR as error:
+        raise WrongUsage(_in_one_line(verb, error)) from error
     return 0
 
 
-def complain(text: str, *, as_json: bool, code: int = WRONG_INPUT) -> int:
-    """Say what is wrong on standard error, or as JSON on standard output; return the exit code."""
-    if as_json:
-        sys.stdout.write(json.dumps({"error": text, "exit_code": code}) + "\n")
-    else:
-        encoding = sys.stderr.encoding or "utf-8"
-        line = f"bringup: {text}"
-        sys.stderr.write(line.encode(encoding, "replace").decode(encoding) + "\n")
-    return code
-
-
-@contextmanager
-def terminable() -> Iterator[None]:
-    """Take SIGTERM and SIGHUP as Ctrl-C, so that books are closed and processes ended."""
-
-    def raise_interrupt(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    old = {name: signal.signal(name, raise_interrupt) for name in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for name, handler in old.items():
-            signal.signal(name, handler)
+def _in_one_line(verb: str, error: Exception) -> str:
+    text = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
+    return f"{verb}: {text[:1].lower()}{text[1:]}; `bringup {verb} --help` shows how"

@@ -13,9 +13,10 @@ def explain(case: Case) -> Hypothesis:
     """Name the failure by its own words; a matched signature of this kind brings its advice."""
     if case.signature is not None:
         return case.hypothesis()
-    line = decisive_line(case.failure.text)
+    name, line = case.failure.check, decisive_line(case.failure.text)
+    said = line if line.startswith(name) else f"{name} fails: {line}"
     return case.hypothesis(
-        cause=f"{case.failure.check} fails: {line}" if line else f"{case.failure.check} fails",
+        cause=said if line else f"{name} fails",
         advice="No playbook knows this failure; `bringup show` has the whole output.",
     )
 

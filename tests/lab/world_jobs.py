@@ -21,6 +21,8 @@ class Job:
     crash: str
     """The last line of its traceback; empty for a server that comes up."""
     silent: bool
+    lingers: bool = False
+    """Whether a crash leaves its process there, silent and deaf."""
     stopped_at: float = math.inf
 
     @property
@@ -37,7 +39,8 @@ class Job:
 
     @property
     def _ended_at(self) -> float:
-        return min(self.stopped_at, self.started_at + CRASH_AFTER_S if self.crash else math.inf)
+        ends = self.started_at + CRASH_AFTER_S if self.crash and not self.lingers else math.inf
+        return min(self.stopped_at, ends)
 
     def runs(self, now: float) -> bool:
         """Whether its process is there."""
@@ -55,7 +58,9 @@ class Job:
 
     def ticks(self, now: float) -> int:
         """CPU time so far, in hundredths of a second."""
-        return 7 if self.silent else int((min(now, self._ended_at) - self.started_at) * 100)
+        if self.silent or self.lingers:
+            return 7
+        return int((min(now, self._ended_at) - self.started_at) * 100)
 
     def log(self, now: float) -> str:
         """What it has written."""
@@ -63,7 +68,7 @@ class Job:
         if not self.silent and not self.crash:
             share = min(1.0, (now - self.started_at) / self.load_s)
             lines.append(f"Loading weights: {share:.0%}")
-        if self.crash and not self.runs(now):
+        if self.crash and now >= self.started_at + CRASH_AFTER_S:
             lines += [
                 "Traceback (most recent call last):",
                 '  File "serve.py", line 1, in <module>',

@@ -52,6 +52,8 @@ class World(Packages):
     """Seconds that a server loads, ``inf`` for one that never answers."""
     silent: bool = False
     """Whether a loading server neither writes nor computes."""
+    lingers: bool = False
+    """Whether a server that stumbles leaves its process there."""
     held: dict[int, str] = field(default_factory=dict)
     """Ports that others hold, with the command of their owner."""
     jobs: dict[str, Job] = field(default_factory=dict)
@@ -218,7 +220,9 @@ class World(Packages):
         if not already:
             self.done.append(f"start {name}")
             crash = first_missing(self.server_needs, self.versions)
-            self.jobs[name] = Job(name, tuple(argv), self.now, self.load_s, crash, self.silent)
+            self.jobs[name] = Job(
+                name, tuple(argv), self.now, self.load_s, crash, self.silent, self.lingers
+            )
         return start_text(marker, self.jobs[name], already=already)
 
     def _job_status(self, marker: str, words: list[str]) -> str:
