@@ -13,7 +13,7 @@ LOCK = $(UV) pip compile pyproject.toml --quiet --universal --python-version 3.1
 	--custom-compile-command "make lock" $(LOCK_FLAGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo demo-stop test check golden bench lock clean
+.PHONY: help setup dev demo demo-stop test check golden docs bench lock clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' Makefile | \
@@ -39,8 +39,14 @@ check: dev ## Lint, formatting and types
 	$(BIN)/python -m ruff format --check
 	$(BIN)/python -m mypy
 
-golden: dev ## Rewrite the recorded files that tests compare with; review the diff
-	$(BIN)/python -m pytest -m golden --update
+golden: dev ## Record the transcripts again by real runs (minutes); review the diff
+	$(BIN)/python -m tests.lab.record
+	$(BIN)/python -m tests.lab.picture
+
+docs: dev ## Write the generated pages anew
+	$(BIN)/python -m agent.schema_doc docs/transcript.md
+	$(BIN)/python -m agent.tools_doc docs/tools.md
+	$(BIN)/python -m agent.modules_doc docs/architecture.md
 
 bench: dev ## Measure this project's own speed
 	$(BIN)/python -m tests.bench

@@ -53,7 +53,7 @@ class Policy(BaseModel):
         """Say in words what is allowed unasked."""
         if self.mode != "auto":
             return ()
-        words = [f"change what is inside {path}" for path in self.paths]
+        words = [f"change what is inside {path}, and run it" for path in self.paths]
         words += [f"listen on port {port} of this machine" for port in self.ports]
         if self.jobs:
             words.append("stop processes that this run started")
@@ -130,7 +130,7 @@ def _granted(policy: Policy, subject: Subject) -> bool:
         return policy.jobs
     if subject.kind == "port":
         return any(_in_range(int(subject.key), text) for text in policy.ports)
-    if subject.kind in {"environment", "file", "model"}:
+    if subject.kind in {"environment", "file", "model", "program"}:
         return any(_inside(subject.key, path) for path in policy.paths)
     return False
 

@@ -40,7 +40,7 @@ class Standing:
     evidence: tuple[str, ...] = ()
 
 
-NOT_STARTED = Verdict(False, "no server has been started")
+NOT_STARTED = Verdict(False, "no server of this run is up")
 
 
 @dataclass(frozen=True)

@@ -34,12 +34,18 @@ def decide(run: Run) -> None:
 
 
 def digest(now: Frontier) -> str:
-    """Return a hash of what the brain was shown of where the run stands."""
+    """Return a hash of what the brain was shown of where the run stands.
+
+    Words are left out of it: they may name paths, which are others in a replay.
+    """
     shown = {
         "kind": now.kind,
         "check": now.check,
         "tool": now.tool or (now.call.tool if now.call else ""),
-        "hypotheses": [item.as_data() for item in now.hypotheses],
+        "hypotheses": [
+            (item.kind, item.check, item.score, item.probe is None, item.fix is None)
+            for item in now.hypotheses
+        ],
     }
     text = json.dumps(shown, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -11,12 +11,12 @@ from agent.act import settle
 from agent.approve import heed
 from agent.dispatch import execute, prepare, queue
 from agent.events import ApprovalAsked, CallEnded
+from agent.launch import stop_call
 from agent.phases import Phase, go, phase
 from agent.report import ended
 from agent.run import Run
-from agent.values import CallStatus, Outcome, Purpose, ToolCall
+from agent.values import CallStatus, Outcome, ToolCall
 from tools.errors import ConnectionFailed
-from tools.jobs import StopJob
 
 Answer = Callable[[list[ApprovalAsked]], Mapping[str, Any] | None]
 """Asks a person; ``None`` where nobody can be asked: the run parks."""
@@ -124,15 +124,8 @@ def stop_servers(run: Run) -> list[str]:
 
 
 def _stop(run: Run, started: ToolCall, job: str) -> bool:
-    call = ToolCall(
-        id=f"x{run.view.cursor}",
-        tool=StopJob().name,
-        args={"job": job},
-        target=started.target,
-        purpose=Purpose(kind="recover", ref=started.id),
-        why="the run stops what it started",
-    )
-    ready = prepare(run, call)
+    call = stop_call(job, started, "the run stops what it started")
+    ready = prepare(run, call.model_copy(update={"id": f"x{run.view.cursor}"}))
     queue(run, ready, "brain")
     try:
         execute(run, ready)

@@ -67,7 +67,7 @@ class RequestMade(Event):
     type: Literal["request"] = "request"
     turn: int
     digest: str
-    """Hash of what it was shown of where the run stands."""
+    """Hash of where the run stood when it was asked."""
 
 
 class ReplyReceived(Event):

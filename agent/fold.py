@@ -117,15 +117,15 @@ class View:
         return str(record.observation.get("job") or f"{run_id}-{record.call.id}")
 
     @property
-    def may_run(self) -> list[str]:
-        """Jobs of servers that run, as far as is known, or whose start was broken off."""
-        unsure = [
-            self.job_of(record)
+    def may_run(self) -> dict[str, CallRecord]:
+        """Servers that run, as far as is known, or whose start broke off: job name to call."""
+        unsure = {
+            self.job_of(record): record
             for record in self.calls.values()
             if record.call.tool == "start_server" and record.status is CallStatus.UNKNOWN
-        ]
+        }
         gone = self.stopped | self._over
-        return [job for job in (*self.servers, *unsure) if job not in gone]
+        return {job: by for job, by in (self.servers | unsure).items() if job not in gone}
 
     def diagnosis_of(self, fix: FixRecord) -> DiagnosisRecorded:
         """Return the diagnosis that a fix belongs to."""

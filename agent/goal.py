@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import posixpath
+import reprlib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -102,8 +103,6 @@ class Allow(Part):
     """Folders in which changes are allowed."""
     ports: tuple[PortRange, ...] = ()
     """Ports that may be used when the asked one is held: ``8001`` or ``8001-8010``."""
-    stop: tuple[str, ...] = ()
-    """Names of services that may be stopped."""
     download_mb: float = 500.0
     """Above so many megabytes a download is asked about."""
 
@@ -120,7 +119,7 @@ class Goal(Part):
 
     kind: Literal["serve", "train", "diagnose"] = "serve"
     model: str = Field(min_length=1)
-    """A model directory, a bare config.json, or a hub id."""
+    """A model directory, or a bare config.json."""
     hosts: tuple[Host, ...] = Field((Host(),), min_length=1)
     candidates: tuple[Candidate, ...] = Field(min_length=1)
     host: str = "127.0.0.1"
@@ -164,7 +163,7 @@ def load_goal(path: Path) -> Goal:
     except (OSError, UnicodeDecodeError) as error:
         raise GoalError(f"{path}: cannot read the goal file: {_reason(error)}") from error
     try:
-        data = yaml.safe_load(text)
+        data = _Loader(text).get_single_data()
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
@@ -173,6 +172,20 @@ def load_goal(path: Path) -> Goal:
     if not isinstance(data, dict):
         raise GoalError(f"{path}: a goal is a mapping of keys; see `bringup deploy --help`")
     return parse_goal(data, base=path.parent, where=str(path))
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads plain data, and refuses a key that stands twice: one would be passed over."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            name = str(key.value)
+            if name in seen:
+                problem = f"the key `{name}` stands twice"
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+            seen.add(name)
+        return super().construct_mapping(node, deep)
 
 
 def parse_goal(data: dict[str, Any], *, base: Path, where: str) -> Goal:
@@ -223,7 +236,7 @@ def _unknown(what: str, name: str, known: list[str]) -> str:
 
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
     """Turn a validation error into one clear line, with the nearest known key for a typo."""
-    first = error.errors()[0]
+    first = min(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
     spot = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         wrong = str(first["loc"][-1])
@@ -233,7 +246,7 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
         return f"the key `{spot}` is missing"
     words = first["msg"].removeprefix("Value error, ")
     words = f"{words[:1].lower()}{words[1:]}".replace("tuple", "list")
-    return f"{spot}: {words} (got {first['input']!r})"
+    return f"{spot}: {words} (got {reprlib.repr(first['input'])})"
 
 
 def _keys_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> set[str]:
@@ -263,5 +276,5 @@ def _absolute(path: str, base: Path, where: str) -> str:
         raise GoalError(f"{where}: {path}: there is no such user") from error
 
 
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)
+def _reason(error: OSError | UnicodeDecodeError) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else "not UTF-8 text"

@@ -70,7 +70,7 @@ def _approve(run: Run) -> Any:
     """A node of its own: LangGraph runs it again from its first line when it is resumed."""
 
     def node(state: RunState) -> dict[str, Any]:
-        asked = [item.model_dump(mode="json") for item in run.view.pending_approvals]
+        asked = [item.approval_id for item in run.view.pending_approvals]
         heed(run, interrupt(asked))
         return _state(run)
 

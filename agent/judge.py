@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass
 
 from agent.site import Site
@@ -85,7 +86,7 @@ def job(seen: JobState, site: Site) -> Verdict:
     """The process is there."""
     if seen.state == "running":
         return Verdict(True, f"pid {seen.pid}")
-    words = f"the server's process is {seen.state}, code {seen.code}"
+    words = _ended(seen.code)
     return Verdict(False, words, f"{seen.tail}\n{words}".strip())
 
 
@@ -96,10 +97,20 @@ def health(seen: ServerState, site: Site) -> Verdict:
     after = f"after {seen.waited_s:.0f} s"
     if seen.state == "undecided":
         return Verdict(None, f"the server has not answered {after}: {seen.progress}".rstrip(": "))
-    words = f"the server's process has ended, code {seen.code}"
+    words = _ended(seen.code)
     if seen.state == "stuck":
         words = f"the server hangs: it neither writes nor computes ({after})"
     return Verdict(False, words, seen.earliest_error or f"{seen.log_tail}\n{words}".strip())
+
+
+def _ended(code: int | None) -> str:
+    """Say how a server's process ended, by the exit code that its shell left."""
+    if code is None:
+        return "the server's process is gone and left no exit code"
+    numbers = {128 + int(item): item.name for item in signal.Signals}
+    if code in numbers:
+        return f"the server's process was ended by {numbers[code]} (exit code {code})"
+    return f"the server's process ended with exit code {code}"
 
 
 def chat(seen: ChatAnswer, site: Site) -> Verdict:

@@ -56,8 +56,6 @@ class Distribution(Entry):
 
     module: str
     distribution: str
-    heavy: bool = False
-    """Whether a build for accelerators may pull gigabytes."""
 
 
 class Signature(Entry):

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from agent.fold import View
 from agent.site import Site
-from agent.values import ToolCall
+from agent.values import Purpose, ToolCall
+from tools.jobs import StopJob
 from tools.server import HelpObservation, ServerOptions
 
 
@@ -73,3 +74,14 @@ def _spelling(option: str, known: tuple[str, ...] | list[str]) -> str | None:
     """Return the option as the release spells it: ``--force-model`` may be ``--force_model``."""
     plain = option.replace("_", "-")
     return next((name for name in known if name.replace("_", "-") == plain), None)
+
+
+def stop_call(job: str, started: ToolCall, why: str = "it is to be started again") -> ToolCall:
+    """Return the call that ends a server of this run, by the call that started it."""
+    return ToolCall(
+        tool=StopJob().name,
+        args={"job": job},
+        target=started.target,
+        purpose=Purpose(kind="recover", ref=started.id),
+        why=why,
+    )

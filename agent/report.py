@@ -70,7 +70,7 @@ def build(view: View, outcome: Outcome) -> dict[str, Any]:
             for item in view.checks.values()
         ],
         "fixes": [_fix(view, name) for name in view.fixes],
-        "running": view.may_run,
+        "running": list(view.may_run),
         "asked": len(view.approvals),
     }
     if outcome is Outcome.READY:
@@ -122,7 +122,9 @@ def _cause(view: View) -> dict[str, Any]:
         best = now.hypotheses[0]
         return {"cause": best.cause, "advice": best.advice, "evidence": list(best.evidence)}
     words = now.standing.verdict.text if now.standing else "nothing is known to be in the way"
-    return {"cause": f"{now.check}: {words}" if now.check else words, "advice": "", "evidence": []}
+    evidence = list(now.standing.evidence) if now.standing else []
+    cause = f"{now.check}: {words}" if now.check else words
+    return {"cause": cause, "advice": "", "evidence": evidence}
 
 
 def _fix(view: View, fix_id: str) -> dict[str, Any]:

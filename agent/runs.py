@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+import shutil
+import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -72,7 +75,9 @@ class RunFolder:
             fresh.write_text(_Private(paths=dict(paths)).model_dump_json(), encoding="utf-8")
             fresh.replace(self.private)
         except OSError as error:
-            raise RunError(f"{self.private}: cannot write: {error.strerror}") from error
+            raise RunError(
+                f"{self.private}: cannot write: {error.strerror}; make room there"
+            ) from error
 
     def read_private(self) -> dict[str, str]:
         """Return the paths by name; empty where the run kept none.
@@ -156,12 +161,41 @@ def new_run(
             return RunFolder(folder, name)
         return _new_folder(directory, seed or new_seed(), now or datetime.now().astimezone())
     except FileExistsError as error:
+        if not directory.is_dir():
+            raise _unwritable(directory, "a file is in its place") from error
         raise RunError(f"{error.filename}: exists already; choose another name") from error
     except OSError as error:
-        raise RunError(
-            f"{directory}: cannot make the run's folder: {error.strerror};"
-            " make it writable, or set BRINGUP_RUNS_DIR to a folder that is"
-        ) from error
+        raise _unwritable(directory, str(error.strerror)) from error
+
+
+def need_writable(directory: Path) -> None:
+    """Make the folder of all runs, and see that a file can be written in it.
+
+    Raises:
+        RunError: it cannot be made or written.
+    """
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory) as file:
+            file.write(b"?")
+    except FileExistsError as error:
+        raise _unwritable(directory, "a file is in its place") from error
+    except OSError as error:
+        raise _unwritable(directory, str(error.strerror)) from error
+
+
+def drop_empty(run: RunFolder) -> None:
+    """Remove the folder of a run that could not begin: not one event is in it."""
+    with suppress(OSError):
+        if not run.transcript.exists() or not run.transcript.stat().st_size:
+            shutil.rmtree(run.folder)
+
+
+def _unwritable(directory: Path, reason: str) -> RunError:
+    return RunError(
+        f"{directory}: cannot make the run's folder: {reason};"
+        " make it writable, or set BRINGUP_RUNS_DIR to a folder that is"
+    )
 
 
 def _new_folder(directory: Path, seed: str, now: datetime) -> RunFolder:

@@ -20,7 +20,7 @@ from agent.problems import Problem
 from agent.redact import Redactor, secrets_of
 from agent.run import Run
 from agent.runs import RunFolder
-from agent.transcript import Clock, MemoryTranscript, Transcript, TranscriptError
+from agent.transcript import Clock, Loaded, MemoryTranscript, Transcript, TranscriptError
 from tools.connectors.base import Connector
 from tools.connectors.local import Local
 
@@ -30,6 +30,10 @@ BRAINS: dict[str, type[Playbook]] = {"playbook": Playbook}
 
 class UnknownBrain(Problem):
     """There is no brain of that name."""
+
+
+class PathsUnknown(Problem):
+    """A transcript came without the paths behind its placeholders, or lost them."""
 
 
 @dataclass
@@ -143,34 +147,65 @@ def take_up(
     """Go on with a run: its state is the fold of its transcript, with the paths put back.
 
     Raises:
-        TranscriptError: it cannot be read, is being written by another, or its paths are gone.
+        TranscriptError: it cannot be read, is damaged, or is being written by another.
     """
     redactor = Redactor.from_private(folder.read_private(), secrets_of(environ))
     transcript = Transcript.resume(folder.transcript, redactor, clock)
-    events = [redactor.restore(event) for event in transcript.events]
-    view = View(events)
-    header = view.header
-    if header is None:
-        raise TranscriptError(f"{folder.transcript}: no header, so nothing to go on with")
-    policy = Policy.model_validate(header.policy)
-    run = _run(
-        transcript, view.need_goal(), policy, brain or brain_named(header.brain), header.host_dir
-    )
-    run.view = view
+    try:
+        run = _rebuilt(folder, transcript, transcript, redactor, brain)
+    except Problem:
+        transcript.close()
+        raise
     return Session(run, folder, transcript, redactor)
 
 
-def beside(folder: RunFolder, events: Sequence[AnyEvent], transcript: MemoryTranscript) -> Run:
-    """Build a run that knows what a finished one knew, and writes elsewhere."""
+def beside(folder: RunFolder, loaded: Loaded, transcript: MemoryTranscript) -> Run:
+    """Build a run that knows what a finished one knew, and writes elsewhere.
+
+    Raises:
+        TranscriptError: the record is damaged.
+    """
     redactor = Redactor.from_private(folder.read_private(), {})
-    view = View(redactor.restore(event) for event in events)
-    header = view.header
-    if header is None:
-        raise TranscriptError(f"{folder.transcript}: no header")
-    policy = Policy.model_validate(header.policy)
-    run = _run(transcript, view.need_goal(), policy, Playbook(), header.host_dir)
+    return _rebuilt(folder, transcript, loaded, redactor, Playbook())
+
+
+def _rebuilt(
+    folder: RunFolder,
+    transcript: MemoryTranscript,
+    record: Loaded | MemoryTranscript,
+    redactor: Redactor,
+    brain: Brain | None,
+) -> Run:
+    """Build a run as the fold of its events; what is missing among them may break it anywhere."""
+    try:
+        view = View(redactor.restore(event) for event in record.events)
+        header = view.header
+        if header is None:
+            raise TranscriptError("the header is missing")
+        _need_paths(folder, record.events, redactor)
+        policy = Policy.model_validate(header.policy)
+        brain = brain or brain_named(header.brain)
+        run = _run(transcript, view.need_goal(), policy, brain, header.host_dir)
+    except (LookupError, ValueError, TranscriptError) as error:
+        if not record.problems:
+            raise
+        raise TranscriptError(
+            f"{record.problems[0]}; it can be shown, and not gone on with"
+        ) from error
     run.view = view
     return run
+
+
+def _need_paths(folder: RunFolder, events: Sequence[AnyEvent], redactor: Redactor) -> None:
+    """Refuse placeholders that stand for nothing here: commands would go to paths of that name."""
+    maps = [event.placeholders for event in events if isinstance(event, RedactionMap)]
+    known = redactor.private()
+    unknown = [f"«{name}»" for names in maps for name in names if name not in known]
+    if unknown:
+        raise PathsUnknown(
+            f"{folder.private}: does not tell the path of {', '.join(unknown)}: "
+            "a run goes on only where it began; `bringup show` shows it anywhere"
+        )
 
 
 def _run(

@@ -15,18 +15,8 @@ from agent.events import ApprovalAsked
 from agent.goal import parse_goal
 from agent.values import CallStatus, Outcome, Purpose, ToolCall
 from tests.lab.world_packages import VENV
-from tests.lab.world_runs import (
-    Says,
-    begin,
-    call,
-    events,
-    goal,
-    nobody,
-    outcome,
-    play,
-    say,
-    take_up,
-)
+from tests.lab.world_runs import Says, begin, call, events, goal, nobody, outcome, play, say
+from tests.lab.world_runs import take_up as taken_up
 from tests.lab.worlds import World
 from tools.base import Risk, Subject
 
@@ -112,7 +102,7 @@ def test_a_command_of_ones_own_is_asked_about_however_much_is_granted() -> None:
 
 def test_gigabytes_are_asked_about_unless_they_are_allowed() -> None:
     environment = on("environment", VENV)
-    wishes = {"requirements": ["torch==2.13.0", "nvidia-cublas==13.0"]}
+    wishes: dict[str, Any] = {"requirements": ["torch==2.13.0", "nvidia-cublas==13.0"]}
     policy = policy_for(goal(), "auto")
     assert word(policy, "pip_install", CHANGE, environment, **wishes) is Word.ASK
     allowed = policy_for(goal(allow={"paths": [VENV], "download_mb": 9000}), "auto")
@@ -156,14 +146,14 @@ def test_without_a_person_the_run_parks_and_goes_on_when_it_is_answered(tmp_path
     (pending,) = parked.run.view.pending_approvals
     assert pending.approval_id == "a1"
 
-    taken = take_up(parked.folder, world)
+    taken = taken_up(parked.folder, world)
     assert drive(taken.run, nobody, taken.checkpoint) is Outcome.PARKED, "asked again, not done"
     heed(taken.run, {"a1": {"answer": "yes", "note": "go on"}})
     assert drive(taken.run, nobody, taken.checkpoint) is Outcome.PARKED
     taken.close()
     assert world.done == ["install transformers==5.24.0"]
 
-    last = take_up(parked.folder, world)
+    last = taken_up(parked.folder, world)
     heed(last.run, {"a2": "yes"})
     assert drive(last.run, nobody, last.checkpoint) is Outcome.READY
     last.close()
@@ -229,7 +219,7 @@ def test_read_only_changes_nothing_and_asks_nothing(tmp_path: Path) -> None:
 def test_no_is_heard_and_not_asked_again(tmp_path: Path) -> None:
     world = World()
     no: dict[str, Any] = {"answer": "no", "note": "not today"}
-    asker = {"mode": "supervised", "interactive": True}
+    asker: dict[str, Any] = {"mode": "supervised", "interactive": True}
     run = play(tmp_path, world, answer=lambda asked: {asked[0].approval_id: no}, **asker)
     assert outcome(run) is Outcome.NOT_REACHED
     assert world.done == []
@@ -275,7 +265,7 @@ def test_answers_to_nothing_are_refused_and_leave_no_trace(
 ) -> None:
     world = World()
     parked = play(tmp_path, world, mode="supervised")
-    taken = take_up(parked.folder, world)
+    taken = taken_up(parked.folder, world)
     before = len(taken.transcript.events)
     with pytest.raises(BadAnswer):
         heed(taken.run, answers)

@@ -172,7 +172,7 @@ def test_advance_names_a_check_that_does_not_hold() -> None:
 
 @pytest.mark.parametrize("verdict", list(FixVerdict))
 def test_a_judged_fix_is_not_used_again(verdict: FixVerdict) -> None:
-    story = [did("t1.1"), diagnosed(), opened()]
+    story: list[AnyEvent | list[AnyEvent]] = [did("t1.1"), diagnosed(), opened()]
     assert ruled(told(*story), FIX).go
     ruling = ruled(told(*story, closed(verdict)), FIX)
     assert not ruling.go

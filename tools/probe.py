@@ -31,7 +31,10 @@ def environment(python: str) -> Subject:
 class ProbeArgs(Args):
     """Which interpreter is asked."""
 
-    python: str = Field(min_length=1, description="Path of the environment's Python interpreter.")
+    python: str = Field(
+        pattern=r"^([^\x00]*/)?(python|pypy)[0-9.]*$",
+        description="Path of the environment's Python interpreter.",
+    )
 
 
 P = TypeVar("P", bound=ProbeArgs)

@@ -72,8 +72,9 @@ class StartServer(Tool[StartServerArgs, JobStarted]):
         return started(call, result)
 
     def subjects(self, args: StartServerArgs) -> tuple[Subject, ...]:
-        """The job, by the name that people gave it, and the port."""
-        return (job_subject(args.name), port_subject(args.port))
+        """The job, by the name that people gave it, the port, and the program that is run."""
+        program = Subject(kind="program", key=args.argv[0])
+        return (job_subject(args.name), port_subject(args.port), program)
 
     def undo_text(self, args: StartServerArgs) -> str:
         """A server is stopped as a job."""

@@ -7,13 +7,15 @@ data.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from agent.brains.base import Reply, Request
 from agent.checks import CHECKS
-from agent.control import Applied, ClaimReady, GiveUp, RecordDiagnosis
+from agent.control import Applied, ClaimReady, GiveUp, RecordDiagnosis, UsePort
 from agent.fold import View
 from agent.frontier import Frontier, redo_for
 from agent.kinds.base import Hypothesis
-from agent.launch import server_argv, unknown_options
+from agent.launch import server_argv, stop_call, unknown_options
 from agent.records import CallRecord
 from agent.site import Site, site_of
 from agent.values import Purpose, ToolCall
@@ -60,6 +62,9 @@ def _advance(view: View, now: Frontier) -> Reply:
         args = {"cause": "starting the server was refused", "advice": "Run again and allow it."}
         return Reply("Starting it was refused.", (ToolCall(tool=GiveUp().name, args=args),))
     text = f"What it needs is there. Starting the server on port {site.port}."
+    left_out = options_left_out(view)
+    if left_out:
+        text += f" Left out, since this release does not know it: {', '.join(left_out)}."
     return Reply(text, (call.model_copy(update={"why": text}),))
 
 
@@ -91,8 +96,11 @@ def _treat(view: View, now: Frontier) -> Reply:
     ]
     redo = redo_for(now.check)
     if redo and redo not in {call.tool for call in steps}:
-        start = _start(view, site_of(view))
-        steps.append(start.model_copy(update={"purpose": purpose, "why": "start it again"}))
+        ports = [call.args["port"] for call in steps if call.tool == UsePort().name]
+        site = replace(site_of(view), port=ports[-1]) if ports else site_of(view)
+        steps += [stop_call(job, record.call) for job, record in view.may_run.items()]
+        update = {"purpose": purpose, "why": "start it again"}
+        steps.append(_start(view, site).model_copy(update=update))
     said = ToolCall(
         tool=RecordDiagnosis().name,
         args={

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 
+from agent.cli import output
+
 VERBS: dict[str, tuple[str, str]] = {
     "deploy": ("Runs", "bring a goal's server up, and prove it"),
     "demo": ("Runs", "do the main job here, on a small true model"),
@@ -21,30 +23,44 @@ VERBS: dict[str, tuple[str, str]] = {
 }
 """Every verb: its group and what it does, in one line."""
 
-USAGE = "Usage: bringup VERB [OPTIONS] …    (bringup VERB --help says more, with an example)"
+USAGE = "Usage: bringup VERB [OPTIONS] ...    (bringup VERB --help shows an example)"
 EXIT_CODES = (
     "Exit codes of runs: 0 ready, 1 not reached, 2 wrong usage or input, 3 parked,\n"
     "4 limit, 5 unreachable, 130 interrupted."
 )
+WRONG_INPUT = 2
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+"""What a shell shows for a program that was ended since nobody reads its output."""
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one verb and return the exit code."""
-    words = sys.argv[1:] if argv is None else argv
-    if not words or words[0] in {"-h", "--help", "help"}:
-        _print(help_text())
-        return 0 if words else 2
-    if words[0] in {"-V", "--version", "version"}:
+    output.steady()
+    try:
+        return _main(sys.argv[1:] if argv is None else argv)
+    except KeyboardInterrupt:
+        output.say("bringup: interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        return BROKEN_PIPE
+    finally:
+        output.settle()
+
+
+def _main(words: list[str]) -> int:
+    verb = words[0] if words else ""
+    if verb in VERBS:
+        from agent.cli.shell import call
+
+        return call(verb, words[1:])
+    if verb in {"", "-h", "--help", "help"}:
+        return _page(help_text(), 0 if words else WRONG_INPUT)
+    if verb in {"-V", "--version", "version"}:
         from importlib.metadata import version
 
-        _print(f"bringup {version('bringup')}")
-        return 0
-    if words[0] not in VERBS:
-        _print(_unknown(words[0]), error=True)
-        return 2
-    from agent.cli.shell import call
-
-    return call(words[0], words[1:])
+        return _page(f"bringup {version('bringup')}", 0)
+    return output.complain(_unknown(verb), as_json="--json" in words, code=WRONG_INPUT)
 
 
 def help_text() -> str:
@@ -59,16 +75,18 @@ def help_text() -> str:
     return "\n".join([*lines, "", EXIT_CODES])
 
 
+def _page(text: str, code: int) -> int:
+    try:
+        output.write(f"{text}\n")
+    except output.CannotWrite as problem:
+        return output.complain(str(problem), as_json=False, code=WRONG_INPUT)
+    return code
+
+
 def _unknown(word: str) -> str:
     import difflib
 
     near = difflib.get_close_matches(word, VERBS, n=1, cutoff=0.5)
     kind = "option" if word.startswith("-") else "verb"
-    hint = f"did you mean `{near[0]}`?" if near else "`bringup --help` lists the verbs."
-    return f"bringup: unknown {kind} `{word}`; {hint}"
-
-
-def _print(text: str, *, error: bool = False) -> None:
-    stream = sys.stderr if error else sys.stdout
-    encoding = stream.encoding or "utf-8"
-    stream.write(text.encode(encoding, "replace").decode(encoding) + "\n")
+    hint = f"did you mean `{near[0]}`?" if near else "`bringup --help` lists the verbs"
+    return f"unknown {kind} `{word}`; {hint}"

@@ -2,7 +2,8 @@
 
 For example:
 
-    bringup approve last --answer yes
+    bringup approve last
+    bringup approve last --answer no --note "not on this port"
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ import typer
 from agent import runs
 from agent.approve import heed
 from agent.cli import common
-from agent.cli.resume import take_up
+from agent.cli.resume import Name, take_up
+from agent.problems import Problem
 
 
 def run(
-    name: Annotated[str, typer.Argument(metavar="RUN", help="A run, or `last`.")] = runs.LAST,
+    name: Name = runs.LAST,
     answer: Annotated[str, typer.Option(help="yes, no, stop, or one of the choices.")] = "yes",
     approval: Annotated[
         str | None, typer.Option(help="Only this approval, such as a1; default: all open ones.")
@@ -34,7 +36,7 @@ def run(
             raise runs.RunError(f"{taken.folder.id}: nothing is asked; `bringup resume` goes on")
         wanted = [approval] if approval else open_ones
         heed(taken.run, {item: {"answer": answer, "note": note} for item in wanted})
-    except Exception:
+    except Problem:
         taken.close()
         raise
     raise typer.Exit(common.finish(taken, as_json=json))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
+import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,12 +10,15 @@ from typing import Annotated, Any
 
 import typer
 
+from agent.cli.output import say
 from agent.engine import Answer, drive
 from agent.events import AnyEvent, ApprovalAsked
+from agent.problems import Problem
 from agent.report import EXIT_CODES
 from agent.session import Session
 
 Json = Annotated[bool, typer.Option("--json", help="Events as JSON Lines on standard output.")]
+OneJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Answer asks up to CHANGE with yes.")]
 Mode = Annotated[
     str | None, typer.Option(help="read-only, supervised (default) or auto.", show_default=False)
@@ -30,9 +32,8 @@ BrainName = Annotated[
 ]
 
 
-def program() -> str:
-    """Return what one has to type here to call this program."""
-    return "bringup" if shutil.which("bringup") else os.path.relpath(sys.argv[0])
+class CheckpointError(Problem):
+    """LangGraph's checkpoints cannot be kept; the transcript, which is the truth, is whole."""
 
 
 def interactive() -> bool:
@@ -41,12 +42,24 @@ def interactive() -> bool:
 
 
 def finish(session: Session, *, as_json: bool) -> int:
-    """Drive a session with a face, close it, and return the exit code."""
+    """Drive a session with a face, close it, and return the exit code.
+
+    Raises:
+        CheckpointError: the checkpoints cannot be written.
+        TranscriptError: the transcript cannot be written.
+    """
     try:
         with faces(session, as_json=as_json) as answer:
             outcome = drive(session.run, answer, session.checkpoint)
+    except sqlite3.Error as error:
+        raise CheckpointError(
+            f"{session.checkpoint}: cannot keep the checkpoints: {error}; make room there, or"
+            f" remove the file (nothing is lost with it), then `bringup resume {session.folder.id}`"
+        ) from error
     finally:
         session.close()
+    for problem in session.transcript.problems:
+        say(f"note: {problem}")
     return EXIT_CODES[outcome]
 
 
@@ -60,7 +73,7 @@ def faces(session: Session, *, as_json: bool) -> Iterator[Answer]:
     from agent.prompts_face import TerminalAsker
 
     run_id = session.folder.id
-    footer = [f"{program()} show {run_id}", str(session.folder.transcript)]
+    footer = [f"bringup show {run_id}", str(session.folder.transcript)]
     if as_json:
         _subscribe(session, JsonFace(sys.stdout).on_event)
         yield _park
@@ -92,10 +105,19 @@ def _join(session: Session, face: Any) -> None:
 
 
 def _subscribe(session: Session, on_event: Callable[[AnyEvent], None]) -> None:
-    """Show events as the person here needs them: with the paths of this machine put back."""
+    """Show events as the person here needs them: with the paths of this machine put back.
+
+    A stream that takes nothing any more ends the display, not the run.
+    """
+    gone = False
 
     def tell(event: AnyEvent) -> None:
-        on_event(session.redactor.restore(event))
+        nonlocal gone
+        if not gone:
+            try:
+                on_event(session.redactor.restore(event))
+            except OSError:
+                gone = True
 
     for event in session.transcript.events:
         tell(event)

@@ -10,7 +10,8 @@ allowed inside the demo's own folder and port only, and each grant is printed. F
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -18,11 +19,12 @@ import platformdirs
 import typer
 from rich.console import Console
 
-from agent import runs, settings
+from agent import runs, session, settings
 from agent.cli import common, deploy, stop
-from agent.cli.shell import complain
+from agent.cli.output import complain, document, say
 from agent.console_steps import Steps
 from agent.demo.place import DemoError, Place, goal_of, prepare
+from agent.transcript import TranscriptError
 
 PORT = 8177
 
@@ -39,16 +41,15 @@ def run(
     """Prepare the folder, then deploy its goal."""
     place = Place((folder or default_folder()).absolute())
     if stop_it:
-        raise typer.Exit(_stop(place))
+        raise typer.Exit(_stop(place, as_json=json))
     chosen = settings.load(brain=brain, mode="supervised" if ask else mode or "auto")
-    _stop_last(place)
-    _say(f"everything is made in {place.folder}")
-    try:
-        prepare(place, chosen.torch_index, Steps(Console(stderr=True)), _agree)
-    except DemoError as error:
-        raise typer.Exit(complain(str(error), as_json=json, code=1)) from error
     wanted = goal_of(place, port)
-    code = deploy.start(wanted, chosen, yes=False, as_json=json, began=_remember(place))
+    with _begun(place, chosen):
+        try:
+            prepare(place, chosen.torch_index, Steps(Console(stderr=True)), _agree)
+        except DemoError as error:
+            raise typer.Exit(complain(str(error), as_json=json, code=1)) from error
+        code = deploy.start(wanted, chosen, yes=False, as_json=json, began=place.remember)
     raise typer.Exit(code)
 
 
@@ -57,45 +58,48 @@ def default_folder() -> Path:
     return Path(platformdirs.user_data_dir("bringup")) / "demo"
 
 
-def _remember(place: Place) -> deploy.Began:
-    def began(run_id: str) -> None:
-        place.last_run.write_text(run_id + "\n", encoding="utf-8")
-
-    return began
-
-
-def _last(place: Place) -> runs.RunFolder | None:
-    if not place.last_run.exists():
-        return None
-    name = place.last_run.read_text(encoding="utf-8").strip()
-    try:
-        return runs.find_run(runs.runs_dir(settings.load()), name)
-    except runs.RunError:
-        return None
-
-
-def _stop(place: Place) -> int:
-    folder = _last(place)
-    if folder is None:
-        _say("no demo has been run")
-        return 0
-    stopped, left = stop.stop(folder)
-    _say(f"stopped {', '.join(stopped)}" if stopped else "the demo's server is not running")
-    for job in left:
-        _say(f"{job} would not end")
-    return 1 if left else 0
+@contextmanager
+def _begun(place: Place, chosen: settings.Settings) -> Iterator[None]:
+    """Refuse at once what would fail later, keep other demos out, and end the last one's server."""
+    session.brain_named(chosen.brain)
+    runs.need_writable(runs.runs_dir(chosen))
+    with place.held():
+        _stop_last(place)
+        say(f"demo: everything is made in {place.folder}")
+        yield
 
 
 def _stop_last(place: Place) -> None:
     """A second demo begins where the first did: without its server."""
-    if _last(place) is not None:
-        _stop(place)
+    last = place.last_run
+    if last is None or not last.transcript.exists():
+        return
+    try:
+        stopped, _ = stop.stop(last)
+    except TranscriptError as error:
+        say(f"demo: what the last run left may still run: {error}")
+        return
+    if stopped:
+        say(f"demo: stopped {', '.join(stopped)}")
 
 
-def _say(text: str) -> None:
-    encoding = sys.stderr.encoding or "utf-8"
-    sys.stderr.write(f"demo: {text}\n".encode(encoding, "replace").decode(encoding))
-    sys.stderr.flush()
+def _stop(place: Place, *, as_json: bool) -> int:
+    """Stop what the last demo left running, and say what came of it."""
+    last = place.last_run
+    if last is not None and not last.transcript.exists():
+        words = f"demo: its last run is gone, so what it left cannot be stopped: {last.folder}"
+        return complain(words, as_json=as_json, code=1)
+    stopped, left = stop.stop(last) if last else ([], [])
+    if as_json:
+        document(run=last.id if last else "", stopped=stopped, left=left)
+        return 1 if left else 0
+    if stopped:
+        say(f"demo: stopped {', '.join(stopped)}")
+    elif not left:
+        say("demo: its server is not running" if last else f"demo: never run in {place.folder}")
+    for job in left:
+        say(f"demo: {job} would not end")
+    return 1 if left else 0
 
 
 def _agree(question: str) -> bool:

@@ -1,8 +1,16 @@
 """Bring a goal's server up, and prove it.
 
-The goal is a YAML file; see docs/goal.md. Example:
+The goal is a YAML file, and docs/goal.md tells all its keys. A small one:
 
-    bringup deploy goal.yaml --mode supervised
+    model: ./models/my-model
+    candidates:
+      - venv: ./env
+    port: 8000
+
+For example:
+
+    bringup deploy goal.yaml
+    bringup deploy goal.yaml --mode auto --json
 """
 
 from __future__ import annotations
@@ -15,6 +23,7 @@ import typer
 
 from agent import approval, goal, runs, session, settings
 from agent.cli import common
+from agent.problems import Problem
 
 
 def run(
@@ -31,8 +40,8 @@ def run(
     raise typer.Exit(start(wanted, chosen, yes=yes, as_json=json))
 
 
-Began = Callable[[str], None]
-"""Told the run's id once the run has begun."""
+Began = Callable[[runs.RunFolder], None]
+"""Told the run's folder once the run has begun."""
 
 
 def start(
@@ -51,14 +60,20 @@ def start(
         on_ask=chosen.on_ask,
         torch_index=chosen.torch_index,
     )
-    begun = session.begin(
-        wanted,
-        policy,
-        runs.new_run(runs.runs_dir(chosen)),
-        brain=session.brain_named(chosen.brain),
-        interactive=common.interactive() and not as_json,
-        environ=settings.environment(),
-    )
+    brain = session.brain_named(chosen.brain)
+    folder = runs.new_run(runs.runs_dir(chosen))
+    try:
+        begun = session.begin(
+            wanted,
+            policy,
+            folder,
+            brain=brain,
+            interactive=common.interactive() and not as_json,
+            environ=settings.environment(),
+        )
+    except Problem:
+        runs.drop_empty(folder)
+        raise
     if began is not None:
-        began(begun.folder.id)
+        began(begun.folder)
     return common.finish(begun, as_json=as_json)

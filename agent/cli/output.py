@@ -6,7 +6,8 @@ import io
 import json
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from agent.problems import Problem
@@ -19,11 +20,29 @@ class CannotWrite(Problem):
 def steady() -> None:
     """Make all three streams usable: a closed one leads nowhere, a strange character is spelled."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # it takes the closed descriptor, so that no file of ours does
+        if (
+            getattr(sys, name) is None
+        ):  # it takes the closed descriptor, so that no file of ours does
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Give what goes wrong with standard output a name.
+
+    Raises:
+        BrokenPipeError: nobody reads it any more.
+        CannotWrite: it is full, or broken otherwise.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CannotWrite(f"standard output: cannot write: {error.strerror}") from error
 
 
 def write(text: str) -> None:
@@ -33,13 +52,9 @@ def write(text: str) -> None:
         BrokenPipeError: nobody reads it any more.
         CannotWrite: it is full, or broken otherwise.
     """
-    try:
+    with guarded():
         sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise CannotWrite(f"standard output: cannot write: {error.strerror}") from error
 
 
 def document(**values: Any) -> None:

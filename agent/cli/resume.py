@@ -1,6 +1,6 @@
 """Go on with a run that was parked, or that broke off.
 
-What has a result is not done again; what is asked is asked again. Example:
+What has a result is not done again; what is asked is asked again. For example:
 
     bringup resume last
 """
@@ -14,11 +14,10 @@ import typer
 from agent import runs, session, settings
 from agent.cli import common
 
+Name = Annotated[str, typer.Argument(metavar="RUN", help="A run, or `last`.")]
 
-def run(
-    name: Annotated[str, typer.Argument(metavar="RUN", help="A run, or `last`.")] = runs.LAST,
-    json: common.Json = False,
-) -> None:
+
+def run(name: Name = runs.LAST, json: common.Json = False) -> None:
     """Take the run up and drive it on."""
     taken = take_up(name)
     raise typer.Exit(common.finish(taken, as_json=json))
@@ -29,11 +28,13 @@ def take_up(name: str) -> session.Session:
 
     Raises:
         RunError: there is no such run, or it has ended.
+        TranscriptError: it is being written, or damaged.
     """
     folder = runs.find_run(runs.runs_dir(settings.load()), name)
     taken = session.take_up(folder, environ=settings.environment())
     ended = taken.run.view.ended
     if ended is not None:
         taken.close()
-        raise runs.RunError(f"{folder.id}: the run has ended ({ended.outcome}); start a new one")
+        how = ended.outcome.value.replace("_", " ")
+        raise runs.RunError(f"{folder.id}: the run has ended ({how}), so nothing goes on")
     return taken

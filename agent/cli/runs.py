@@ -1,4 +1,4 @@
-"""List the runs, the last started first.
+"""List the runs, the last started first: name, state and model.
 
 For example:
 
@@ -7,34 +7,33 @@ For example:
 
 from __future__ import annotations
 
-import json as json_module
-import sys
-from typing import Annotated
-
-import typer
-
 from agent import settings
+from agent.cli import common, output
 from agent.redact import Redactor
-from agent.runs import RunSummary, list_runs, runs_dir
+from agent.runs import RunError, RunSummary, list_runs, runs_dir
+from agent.timeline_rows import one_line
 
 
-def run(
-    json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
-) -> None:
+def run(json: common.OneJson = False) -> None:
     """Print a line each."""
     found = list_runs(runs_dir(settings.load()))
     if json:
         rows = [{"id": item.run.id, "state": item.state, "model": _model(item)} for item in found]
-        sys.stdout.write(json_module.dumps({"runs": rows}) + "\n")
+        output.document(runs=rows)
         return
     if not found:
-        sys.stderr.write("no runs yet; `bringup demo` makes one\n")
+        output.say("no runs yet; `bringup demo` makes one")
     for item in found:
-        sys.stdout.write(f"{item.run.id}  {item.state:<12} {_model(item)}\n")
+        line = f"{item.run.id}  {item.state.replace('_', ' '):<12} {one_line(_model(item))}"
+        output.write(line.rstrip() + "\n")
 
 
 def _model(item: RunSummary) -> str:
+    """Return the model, with this machine's paths where they are kept."""
     if item.started is None:
         return ""
-    redactor = Redactor.from_private(item.run.read_private(), {})
-    return redactor.restore(str(item.started.goal.get("model", "")))
+    model = str(item.started.goal.get("model", ""))
+    try:
+        return Redactor.from_private(item.run.read_private(), {}).restore(model)
+    except RunError:  # the list goes on; a verb that needs the paths says what is wrong
+        return model

@@ -11,8 +11,8 @@ import json
 import shutil
 import sys
 import urllib.request
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -20,7 +20,9 @@ from urllib.parse import unquote, urlsplit
 
 from agent.demo.checkpoint import write_checkpoint
 from agent.goal import Goal, parse_goal
+from agent.lock import Lock, LockHeld
 from agent.problems import Problem
+from agent.runs import RunFolder
 from tools.command import Command, Result
 from tools.connectors.local import Local
 
@@ -29,6 +31,7 @@ BROKEN = "transformers[serving]==4.57.6"
 """The last release before 5.0: real, wide-spread, and without the model."""
 ASK_ABOVE_MB = 500.0
 INSTALL_S = 3600.0
+MOST_PORT = 65535
 
 
 class Progress(Protocol):
@@ -73,9 +76,60 @@ class Place:
         return str(self.venv / "bin" / "python")
 
     @property
-    def last_run(self) -> Path:
-        """Names the run whose server may still be up."""
+    def last_run(self) -> RunFolder | None:
+        """The run whose server may still be up."""
+        try:
+            folder = Path(self._last_run.read_text(encoding="utf-8").strip())
+        except (OSError, UnicodeDecodeError):
+            return None
+        return RunFolder(folder, folder.name)
+
+    def remember(self, run: RunFolder) -> None:
+        """Keep which run it was.
+
+        Raises:
+            DemoError: the folder cannot be written.
+        """
+        try:
+            self._last_run.write_text(f"{run.folder}\n", encoding="utf-8")
+        except OSError as error:
+            raise self.unwritable(error) from error
+
+    @property
+    def _last_run(self) -> Path:
         return self.folder / "last-run"
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Make the folder, and keep other demos out of it.
+
+        Raises:
+            DemoError: it cannot be made or written, or another demo is at work there.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            lock = Lock(self.folder / "lock")
+        except LockHeld as held:
+            raise DemoError(
+                f"{self.folder}: another `bringup demo` (process {held.pid}) is at work there; "
+                "wait for its end, or name another folder with --folder"
+            ) from held
+        except OSError as error:
+            raise self.unwritable(error) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def unwritable(self, error: OSError) -> DemoError:
+        """Say that the folder cannot be written, and why."""
+        reason = error.strerror
+        if isinstance(error, FileExistsError | NotADirectoryError):
+            reason = "a file is in its place"
+        return DemoError(
+            f"{self.folder}: cannot write the demo's folder: {reason}; "
+            "make it writable, or name another with --folder"
+        )
 
 
 def goal_of(place: Place, port: int) -> Goal:
@@ -90,7 +144,10 @@ def goal_of(place: Place, port: int) -> Goal:
             ],
             "port": port,
             "options": {"device": "cpu"},
-            "allow": {"paths": [str(place.folder)], "ports": [f"{port}-{port + 9}"]},
+            "allow": {
+                "paths": [str(place.folder)],
+                "ports": [f"{port}-{min(port + 9, MOST_PORT)}"],
+            },
             "limits": {"steps": 40, "minutes": 30},
             "on_interrupt": "stop",
         },
@@ -107,16 +164,12 @@ def prepare(place: Place, torch_index: str, progress: Progress, agree: Agree) ->
     """
     try:
         with progress.step("write a small Qwen3.5 checkpoint (random weights)"):
-            place.folder.mkdir(parents=True, exist_ok=True)
             write_checkpoint(place.model)
+        if not _works(place):
+            with progress.step("make the target environment"):
+                _make_environment(place)
     except OSError as error:
-        raise DemoError(
-            f"{place.folder}: cannot write the demo's folder: {error.strerror}; "
-            "make it writable, or name another with --folder"
-        ) from error
-    if not _works(place):
-        with progress.step("make the target environment"):
-            _make_environment(place)
+        raise place.unwritable(error) from error
     _install_torch(place, torch_index, progress, agree)
     _pip(place, progress, f"install {BROKEN}", "install", BROKEN)
 
@@ -206,7 +259,9 @@ def _pip(place: Place, progress: Progress, what: str, *words: str) -> None:
         timeout_s=INSTALL_S,
     )
     with progress.step(what):
-        _need(Local().run(command, on_output), f"{what} failed")
+        result = Local().run(command, on_output)
+    advice = f"a new environment is made where {place.venv} is removed"
+    _need(result, f"{what}: pip did not succeed; see what it says, and run it again; {advice}")
 
 
 def _need(result: Result, problem: str) -> None:

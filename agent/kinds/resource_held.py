@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from agent.checks import CHECKS
 from agent.control import UsePort
 from agent.kinds.base import Case, FixPlan, Hypothesis
+from agent.launch import stop_call
 from agent.values import ToolCall
 from tools.base import Subject
 from tools.network import PortOwner
@@ -15,8 +17,16 @@ def explain(case: Case) -> Hypothesis:
         return case.hypothesis()
     subject = Subject(kind="port", key=str(case.site.port))
     seen, known = case.view.facts.latest(PortOwner)
-    spare = seen.next_free if seen else None
-    if seen is None or known is None or spare is None:
+    if seen is None or known is None:
+        probe = CHECKS["port_free"].probe(case.view, case.site)
+        return case.hypothesis(subject=subject, probe=probe, advice=_advice(case))
+    for job, record in case.view.may_run.items():
+        if seen.owner_pid is not None and record.observation.get("pid") == seen.owner_pid:
+            text = "stop the server that this run started there before"
+            call = stop_call(job, record.call, text)
+            return case.hypothesis(subject=subject, fix=FixPlan((call,), text))
+    spare = seen.next_free
+    if spare is None:
         return case.hypothesis(subject=subject, advice=_advice(case))
     text = f"use port {spare} instead"
     call = ToolCall(

@@ -61,8 +61,8 @@ def _recorded(path: Path, rounds: int) -> Row:
     try:
         events = len(read(path).events)
         taken = interleave({"replay": timed(lambda: _same(path))}, rounds)
-    except (TranscriptError, RuntimeError) as error:
-        return Row(f"replay of {path.name}", f"failed: {str(error)[:80]}")
+    except (TranscriptError, RuntimeError, ValueError) as error:
+        return Row(f"replay of {path.name}", f"failed: {str(error).splitlines()[0][:80]}")
     return Row(f"replay of {path.name}, {events} events", short(taken.median("replay", "s"), "s"))
 
 

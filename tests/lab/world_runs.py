@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ from agent.approval import Mode, policy_for
 from agent.brains.base import Brain, Reply, Request
 from agent.brains.playbook import Playbook
 from agent.engine import drive
-from agent.events import AnyEvent, ApprovalAsked
+from agent.events import ApprovalAsked
+from agent.fold import View
 from agent.goal import Goal, parse_goal
 from agent.runs import RunFolder, new_run
 from agent.session import Session
@@ -99,28 +100,29 @@ def events(of: Session, kind: str) -> list[Any]:
     return [event for event in of.transcript.events if event.type == kind]
 
 
-def kinds(events: list[AnyEvent]) -> list[str]:
-    """Return the types of events."""
-    return [event.type for event in events]
+Turn = Sequence[ToolCall] | Callable[[View], Sequence[ToolCall]]
 
 
 class Says:
-    """A brain that has its replies beforehand; when they are used up it gives up."""
+    """A brain that has its turns beforehand, be it as functions; when they are used up, it ends."""
 
     name = "playbook"
 
-    def __init__(self, *replies: Reply | list[ToolCall]) -> None:
-        self._replies = [
-            item if isinstance(item, Reply) else Reply("", tuple(item)) for item in replies
-        ]
+    def __init__(self, *turns: Turn) -> None:
+        self._turns = turns
 
     def reply(self, request: Request) -> Reply:
         """Return the next one."""
-        turn = request.view.turn
-        if turn < len(self._replies):
-            return self._replies[turn]
-        end = ToolCall(tool="give_up", args={"cause": "all is said"})
-        return Reply("", (end,))
+        view = request.view
+        if view.turn < len(self._turns):
+            turn = self._turns[view.turn]
+            return Reply("", tuple(turn(view) if callable(turn) else turn))
+        return Reply("", (ToolCall(tool="give_up", args={"cause": "all is said"}),))
+
+
+def result_of(view: View, call_id: str) -> str:
+    """Return the id of the event that ended a call, for citing."""
+    return f"e{view.calls[call_id].ended}"
 
 
 def call(tool: str, purpose: Purpose | None = None, target: str = "local", **args: Any) -> ToolCall:

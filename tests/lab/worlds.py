@@ -20,6 +20,7 @@ from tools.command import Command, Ending, OnOutput, Result
 from tools.script import script_text
 
 MODEL = "/srv/model"
+ADDRESS_IN_USE = "OSError: [Errno 98] error while attempting to bind: address already in use"
 HELP = """\
  Usage: transformers serve [OPTIONS] [FORCE_MODEL]
 
@@ -156,11 +157,13 @@ class World(Packages):
 
     def _port(self, asked: dict[str, Any]) -> Answer:
         owner = self._holder(asked["port"])
+        ours = [job.pid for job in self.jobs.values() if job.name == owner]
+        pid = ours[0] if ours else 4242
         spare = [port for port in asked["spare"] if self._holder(port) is None]
         facts = {
             "free": owner is None,
             "bind_error": None if owner is None else "EADDRINUSE: Address already in use",
-            "owner_pid": None if owner is None else 4242,
+            "owner_pid": None if owner is None else pid,
             "owner_command": owner,
             "owner_user": None if owner is None else "bob",
             "owner_start": None if owner is None else "77",
@@ -220,9 +223,10 @@ class World(Packages):
         if not already:
             self.done.append(f"start {name}")
             crash = first_missing(self.server_needs, self.versions)
-            self.jobs[name] = Job(
-                name, tuple(argv), self.now, self.load_s, crash, self.silent, self.lingers
-            )
+            job = Job(name, tuple(argv), self.now, self.load_s, crash, self.silent, self.lingers)
+            if job.port in self.held:
+                job.crash = ADDRESS_IN_USE
+            self.jobs[name] = job
         return start_text(marker, self.jobs[name], already=already)
 
     def _job_status(self, marker: str, words: list[str]) -> str:
