@@ -203,8 +203,9 @@ def _decided(tool: Watch[Any, Any], ready: Prepared, ended: CallEnded) -> bool:
 
 
 def _close(run: Run, sample: CallSampled, ended: CallEnded, began: float) -> Any:
-    duration = sample.result.duration_s
-    return run.record(sample, ended.model_copy(update={"duration_s": round(duration, 3)}))[-1]
+    """Record the last sample and the end in one go; earlier samples and waits count too."""
+    earlier = run.view.t - began if sample.n > 1 else 0.0
+    return run.record(sample, _timed(ended, earlier + sample.result.duration_s))[-1]
 
 
 def _timed(ended: CallEnded, seconds: float) -> CallEnded:

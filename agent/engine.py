@@ -124,7 +124,7 @@ def stop_servers(run: Run) -> list[str]:
 
 
 def _stop(run: Run, started: ToolCall, job: str) -> bool:
-    call = stop_call(job, started, "the run stops what it started")
+    call = stop_call(job, started, STOPS)
     ready = prepare(run, call.model_copy(update={"id": f"x{run.view.cursor}"}))
     queue(run, ready, "brain")
     try:

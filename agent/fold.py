@@ -31,7 +31,7 @@ from agent.events import (
     RunStarted,
 )
 from agent.facts import FactStore, Known
-from agent.goal import Goal
+from agent.goal import Goal, recorded_goal
 from agent.records import CallRecord, FailedLooks, FixRecord
 from agent.values import CallStatus, ToolCall
 from tools import registry
@@ -134,7 +134,7 @@ class View:
 
 def _run_started(view: View, event: RunStarted) -> None:
     view.header = event
-    view.goal = Goal.model_validate(event.goal)
+    view.goal = recorded_goal(event.goal, event.version)
     view.port = view.goal.port
 
 

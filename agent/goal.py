@@ -211,6 +211,19 @@ def parse_goal(data: dict[str, Any], *, base: Path, where: str) -> Goal:
     return goal.model_copy(update={"model": model, "candidates": candidates, "allow": allow})
 
 
+def recorded_goal(data: dict[str, Any], version: str) -> Goal:
+    """Read the goal of a recorded run, which may be another version's.
+
+    Raises:
+        GoalError: this version does not know all that it says.
+    """
+    try:
+        return Goal.model_validate(data)
+    except ValidationError as error:
+        words = f"a run of bringup {version} cannot be read by this version"
+        raise GoalError(f"{words}: its goal: {explain(error, Goal)}") from error
+
+
 def _known_words(goal: Goal, where: str) -> None:
     """Refuse names of engines and checks that nothing here knows, and what is not built yet."""
     candidate, *more = goal.candidates

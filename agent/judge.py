@@ -14,6 +14,9 @@ from tools.network import PortState
 from tools.packages import EnvironmentState
 from tools.server import HelpObservation, ServerState
 
+KILLED = "Killed"
+"""What a shell says of a program that SIGKILL ended: less than its exit code does."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -100,7 +103,8 @@ def health(seen: ServerState, site: Site) -> Verdict:
     words = _ended(seen.code)
     if seen.state == "stuck":
         words = f"the server hangs: it neither writes nor computes ({after})"
-    return Verdict(False, words, seen.earliest_error or f"{seen.log_tail}\n{words}".strip())
+    error = "" if seen.earliest_error == KILLED else seen.earliest_error
+    return Verdict(False, words, error or f"{seen.log_tail}\n{words}".strip())
 
 
 def _ended(code: int | None) -> str:

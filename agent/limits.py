@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from agent.events import LimitReached
 from agent.fold import View
 
@@ -48,10 +46,7 @@ def _repeats(view: View) -> LimitReached | None:
     return None
 
 
-def _turn(view: View, turn: int) -> list[str]:
-    """Return what a turn asked and got, as comparable text."""
+def _turn(view: View, turn: int) -> list[tuple[object, ...]]:
+    """Return what a turn asked and got, to be compared."""
     rows = [view.calls[name] for name in view.turns.get(turn, ())]
-    return [
-        json.dumps([row.call.tool, row.call.args, row.status, row.observation], sort_keys=True)
-        for row in rows
-    ]
+    return [(row.call.tool, row.call.args, row.status, row.observation) for row in rows]

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_origin
@@ -32,6 +32,9 @@ MAX_DEPTH = 100
 """Data nested deeper is withheld; a JSON reader would refuse it later."""
 
 _MOST_PASSES = 8
+_SHORT = 256
+"""Texts of so many characters come again and again (keys, paths, names): they are remembered."""
+_REMEMBERED = 4096
 _SHAPE = r"secret:shape-\d{1,6}"
 _SHAPE_NUMBER = re.compile(r"«secret:shape-(\d{1,6})»")
 _PATH_NAME = re.compile(r"(?!withheld$)[a-z][a-z0-9_-]{0,31}")
@@ -43,10 +46,11 @@ _FIRST_SLASH = (
 )
 _AFTER_PATH = r"(?![\w~+-])(?!\.[\w.~+-])"
 # pip names its indexes and where wheels lie: a company's inner hosts, and no part of what happened.
+_INDEX_HINTS = ("Looking in ", "://", ".whl")
 _INDEXES = re.compile(
     r"(Looking in (?:indexes|links): )(?!«index»)[^\r\n]+"
     r"|(?<=[ (])https?://[^\s/]+/(?:packages|simple)/[^\s]*/(?=[^\s/]+)"
-    r"|(?<![\w.»-])\.?(?:file://)?/[^\s'\"]*/(?=[^\s/'\"]+\.whl\b)"
+    r"|(?<![\w.»-])\.?(?:file://)?/[^\s'\"]{0,1000}/(?=[^\s/'\"]+\.whl\b)"
 )
 _SECRET_NAME = re.compile(
     r"TOKENS?(?=$|_)|(?:^|_|API|ACCESS|PRIVATE|SECRET)KEYS?(?=$|_)|SECRET|PASSWORD|PASSWD|PASSPHRASE"
@@ -107,6 +111,7 @@ class Redactor:
         self._shapes: dict[str, str] = {}
         self._next_shape = 1
         self._names: dict[str, None] = {}
+        self._short = lru_cache(maxsize=_REMEMBERED)(self._text)
 
     @classmethod
     def from_private(cls, private: Mapping[str, str], secrets: Mapping[str, str]) -> Redactor:
@@ -152,13 +157,16 @@ class Redactor:
             secret = self._secrets.get(name.removeprefix("secret:"))
             return secret if secrets and secret is not None else match[0]
 
-        restored: T = _walk(value, lambda text: self._placeholders.sub(real, text), 0)
+        def change(text: str) -> str:
+            return self._placeholders.sub(real, text) if "«" in text else text
+
+        restored: T = _walk(value, change, 0)
         return restored
 
     def _safe(self, text: str) -> str:
         """Redact one text; whatever goes wrong on the way withholds it."""
         with suppress(Exception):  # fail closed: no defect of ours may let a secret through
-            return self._text(text)
+            return self._short(text) if len(text) <= _SHORT else self._text(text)
         return WITHHELD
 
     def _text(self, text: str) -> str:
@@ -177,7 +185,8 @@ class Redactor:
             if any(form in line for form in self._forms):
                 text = self._secret_pattern.sub(self._registered, text)
         text = self._hide_shapes(text)
-        text = _INDEXES.sub(_index, text)
+        if any(hint in text for hint in _INDEX_HINTS):
+            text = _INDEXES.sub(_index, text)
         if self._path_names:
             text = self._path_pattern.sub(self._path, text)
         return text
@@ -193,8 +202,10 @@ class Redactor:
     def _hide_shapes(self, text: str) -> str:
         lower = text.lower()
         for hints, pattern in SHAPES:
-            if any(hint in lower for hint in hints):
-                text = pattern.sub(self._shape, text)
+            for hint in hints:  # any() would make a generator for each: this is a hot place
+                if hint in lower:
+                    text = pattern.sub(self._shape, text)
+                    break
         return text
 
     def _shape(self, match: re.Match[str]) -> str:

@@ -18,12 +18,13 @@ from typing import Any
 from agent.approval import Policy
 from agent.brains.base import Reply, Request
 from agent.brains.recorded import NothingRecorded, Recorded
-from agent.engine import Answer, loop
+from agent.engine import STOPS, Answer, loop
 from agent.events import (
     AnyEvent,
     ApprovalAnswered,
     ApprovalAsked,
     CallEnded,
+    CallQueued,
     CallSampled,
     CallStarted,
     ErrorMet,
@@ -246,19 +247,27 @@ def _compare(
 
 
 def _comparable_length(events: Sequence[AnyEvent]) -> int:
-    """Leave out what came from outside: what Ctrl-C closed, and what was done after the end."""
-    ends = [i for i, event in enumerate(events) if isinstance(event, RunEnded)]
-    if not ends:
-        return len(events)
-    last = events[ends[0]]
-    if not isinstance(last, RunEnded) or last.outcome is not Outcome.INTERRUPTED:
-        return ends[0] + 1
-    cut = [i for i, event in enumerate(events) if getattr(event, "message", "") in INTERRUPTS]
-    return cut[0] if cut else ends[0]
+    """Leave out what came from outside, and what was done after the end."""
+    for index, event in enumerate(events):
+        if _from_outside(event):
+            return index
+        if isinstance(event, RunEnded):
+            return index + 1
+    return len(events)
 
 
 INTERRUPTS = ("interrupted", "interrupted; it was ended with its processes")
 """How ``engine.interrupted`` names what it closes."""
+
+
+def _from_outside(event: AnyEvent) -> bool:
+    """Whether Ctrl-C or ``bringup stop`` begins here: no rule of the run leads to that."""
+    match event:
+        case RunEnded(outcome=outcome):
+            return outcome is Outcome.INTERRUPTED
+        case CallQueued(call=call):
+            return call.why == STOPS
+    return getattr(event, "message", "") in INTERRUPTS
 
 
 def _difference(recorded: AnyEvent, now: AnyEvent) -> Difference | None:

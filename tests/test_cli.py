@@ -276,10 +276,13 @@ FULL = "bringup: standard output: cannot write: No space left on device\n"
 def test_answers_are_typed_on_a_terminal(here: Desk) -> None:
     here.goal()
     with Pty() as screen:
-        ends = dict.fromkeys(("stdin", "stdout", "stderr"), screen.theirs)
-        environment = here.environment({"TERM": "xterm-256color"})
         with subprocess.Popen(
-            [BRINGUP, "deploy", "goal.yaml"], cwd=here.folder, env=environment, **ends
+            [BRINGUP, "deploy", "goal.yaml"],
+            cwd=here.folder,
+            env=here.environment({"TERM": "xterm-256color"}),
+            stdin=screen.theirs,
+            stdout=screen.theirs,
+            stderr=screen.theirs,
         ) as process:
             screen.wait_for("a1? ")
             screen.enter("perhaps\n")

@@ -142,7 +142,9 @@ def test_an_address_of_another_machine_cannot_be_bound() -> None:
 
 @pytest.mark.skipif(shutil.which("lsof") is None, reason="lsof is not installed")
 def test_without_proc_the_owner_comes_from_lsof() -> None:
+    kept = list(sys.path)
     script = runpy.run_path(str(PROBES / "port.py"))
+    sys.path[:] = kept  # the script takes out all but the standard library
     with listener(SILENT) as (pid, port):
         owner = script["owner_by_lsof"](port)
     assert (owner["pid"], owner["user"]) == (pid, getpass.getuser())

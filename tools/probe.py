@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import posixpath
+from functools import cache
 from importlib.resources import files
 from typing import Any, ClassVar, TypeVar, cast
 
@@ -54,7 +55,7 @@ class ProbeTool(Tool[P, Obs]):
 
     def command(self, args: P, call: CallContext) -> Command:
         """Return ``PYTHON - MARKER PAYLOAD`` with the script on standard input."""
-        script = files("tools").joinpath("probes", self.script).read_text(encoding="utf-8")
+        script = _text_of(self.script)
         payload = json.dumps(self.payload(args))
         return Command.of(
             args.python, "-", call.marker, payload, stdin=script, timeout_s=self.timeout_s
@@ -95,6 +96,11 @@ class ProbeTool(Tool[P, Obs]):
     def subjects(self, args: P) -> tuple[Subject, ...]:
         """Return the environment of the interpreter."""
         return (environment(args.python),)
+
+
+@cache
+def _text_of(script: str) -> str:
+    return files("tools").joinpath("probes", script).read_text(encoding="utf-8")
 
 
 def last_marked(marker: str, stdout: str) -> str | None:

@@ -34,7 +34,7 @@ class Effort:
 
 
 FULL = Effort(starts=15, episodes=5, longest_naive=400, replays=3, replayed=(200, 2000))
-QUICK = Effort(starts=5, episodes=2, longest_naive=200, replays=3, replayed=(200,))
+QUICK = Effort(starts=5, episodes=2, longest_naive=200, replays=2, replayed=(200,))
 
 
 def main() -> None:
