@@ -21,7 +21,8 @@ class Steps:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._title = ""
-        self._status = console.status("") if console.is_interactive else None
+        spinner = "line" if console.options.ascii_only else "dots"
+        self._status = console.status("", spinner=spinner) if console.is_interactive else None
 
     @contextmanager
     def step(self, title: str) -> Iterator[None]:
@@ -60,7 +61,12 @@ class Steps:
             self._print(line)
 
     def _print(self, line: str) -> None:
-        self._console.print(self._text(f"  {line}"), soft_wrap=not self._console.is_terminal)
+        text = self._text(f"  {line}")
+        if self._console.is_terminal:
+            self._console.print(text)
+        else:  # by hand: where nobody reads, rich would end the program
+            self._console.file.write(f"{text.plain}\n")
+            self._console.file.flush()
 
     def _text(self, words: str, dim: str = "") -> Text:
         if self._console.options.ascii_only:

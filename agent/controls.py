@@ -52,6 +52,9 @@ def _record_diagnosis(run: Run, ready: Prepared, args: DiagnosisArgs) -> None:
         end(run, ready.call, CallStatus.REFUSED, ruling.reason)
         return
     now = standing(run.view, check).verdict
+    if now.passed:
+        end(run, ready.call, CallStatus.REFUSED, f"{args.check} holds: there is nothing to mend")
+        return
     diagnosis = DiagnosisRecorded(
         diagnosis_id=f"d{len(run.view.diagnoses) + 1}",
         kind=args.kind,

@@ -21,6 +21,8 @@ from tools.errors import ConnectionFailed
 Answer = Callable[[list[ApprovalAsked]], Mapping[str, Any] | None]
 """Asks a person; ``None`` where nobody can be asked: the run parks."""
 
+STOPS = "the run stops what it started"
+"""Why a server is stopped that no brain has asked to stop."""
 MOST_STEPS = 1_000_000
 """Supersteps of LangGraph: never what ends a run, which has limits of its own."""
 

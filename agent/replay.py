@@ -266,7 +266,7 @@ def _from_outside(event: AnyEvent) -> bool:
         case RunEnded(outcome=outcome):
             return outcome is Outcome.INTERRUPTED
         case CallQueued(call=call):
-            return call.why == STOPS
+            return bool(call.why == STOPS)
     return getattr(event, "message", "") in INTERRUPTS
 
 

@@ -45,7 +45,7 @@ def test_ctrl_c_in_any_command_closes_the_books(
     tmp_path: Path, when: str, on_interrupt: str
 ) -> None:
     met = Counter[bool]()
-    for nth in range(1, 20):
+    for nth in range(1, 20, 2):
         world = World(load_s=2.0, trap=interrupt(nth, when))
         run = play(tmp_path / str(nth), world, goal(on_interrupt=on_interrupt))
         assert outcome(run) is Outcome.INTERRUPTED
@@ -60,7 +60,7 @@ def test_ctrl_c_in_any_command_closes_the_books(
         assert not running or on_interrupt == "keep"
         assert started or not running
     assert met[True] == (0 if on_interrupt == "stop" else met[True])
-    assert on_interrupt == "stop" or met[True] > 5
+    assert on_interrupt == "stop" or met[True] > 3
 
 
 @pytest.mark.parametrize("where", ["brain", "answer", "sleep"])

@@ -9,6 +9,7 @@ import importlib.metadata
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -74,8 +75,9 @@ bringup show [RUN]
 
 
 @pytest.fixture
-def here(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    return desk(tmp_path, tmp_path_factory.getbasetemp() / "kept-desk")
+def here(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    with desk(tmp_path, tmp_path_factory.getbasetemp() / "kept-desk") as made:
+        yield made
 
 
 def session(here: Desk, *lines: str) -> str:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,9 @@ WATCHING = "look: job status"
 
 
 @pytest.fixture
-def here(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    return desk(tmp_path, tmp_path_factory.getbasetemp() / "kept-desk")
+def here(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    with desk(tmp_path, tmp_path_factory.getbasetemp() / "kept-desk") as made:
+        yield made
 
 
 def state(here: Desk) -> str:
@@ -87,7 +89,7 @@ def test_ctrl_c_before_a_run_has_begun(here: Desk) -> None:
 
 
 def test_a_killed_run_goes_on_and_does_nothing_twice(here: Desk) -> None:
-    here.goal(load_s=4)
+    here.goal(load_s=2)
     with here.running("deploy", "goal.yaml", "--mode", "auto", until=WATCHING) as process:
         process.kill()
     pid = (job_of(here) / "pid").read_text().split()[0]
@@ -98,7 +100,9 @@ def test_a_killed_run_goes_on_and_does_nothing_twice(here: Desk) -> None:
     assert "READY" in resumed.err
     assert f"pid {pid}" in resumed.err
     assert job_of(here).is_dir(), "one job, and no second one"
-    assert sum(str(SERVER) in words for words in processes_of(here.folder)) == 1 + SUPERVISOR
+    assert (
+        sum(str(SERVER) in words for words in processes_of(here.folder).values()) == 1 + SUPERVISOR
+    )
     events = here.bringup("show", "--json").data["events"]
     tools = {event["call"]["id"]: event["call"]["tool"] for event in events if "call" in event}
     started = [tools[event["call_id"]] for event in events if event["type"] == "call_started"]
@@ -136,12 +140,11 @@ def test_a_killed_server_is_the_cause(here: Desk, prints: str, cause: str) -> No
 def test_two_processes_on_one_run(here: Desk) -> None:
     here.goal(load_s=60)
     with here.running("deploy", "goal.yaml", "--mode", "auto", until=WATCHING) as process:
-        for verb in ("resume", "approve", "stop"):
+        for verb in ("resume", "stop"):
             done = here.bringup(verb)
             words = f": process {process.pid} is writing this run; wait for its end, or end it"
             assert (done.code, words in done.err) == (2, True)
         assert state(here) == "running"
-        assert here.bringup("show").code == 0
     assert gone(here.folder)
 
 
@@ -158,8 +161,6 @@ def test_a_disk_that_is_full(here: Desk) -> None:
         assert "make room there" in last
         assert "bringup resume" in last
         assert state(here) == "broken off"
-        again = here.bringup("resume")
-        assert (again.code, again.err.count("make room there")) == (2, 1)
         fresh = here.bringup("deploy", "goal.yaml", "--json")
         assert (fresh.code, fresh.err) == (2, "")
         assert "make room there" in fresh.events[-1]["error"]
@@ -179,7 +180,7 @@ def small_disk(folder: Path, size: str) -> Any:
     try:
         yield
     finally:
-        subprocess.run(["umount", folder], check=True)
+        subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 def test_a_checkpoint_that_is_broken(here: Desk) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,8 +19,9 @@ SITE = "model: model\ncandidates:\n  - venv: env\n"
 
 
 @pytest.fixture
-def here(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    return desk(tmp_path, tmp_path_factory.getbasetemp() / "kept-desk")
+def here(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    with desk(tmp_path, tmp_path_factory.getbasetemp() / "kept-desk") as made:
+        yield made
 
 
 @pytest.fixture

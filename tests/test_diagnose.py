@@ -236,6 +236,19 @@ def test_a_model_that_no_release_knows(tmp_path: Path) -> None:
     assert [item[0] for item in fixes(run)] == [FixVerdict.REFUTED], "the newest was tried"
 
 
+def test_what_holds_needs_no_mending(tmp_path: Path) -> None:
+    look = call("config_probe", python=f"{VENV}/bin/python", model=MODEL)
+
+    def turn(view: View) -> list[ToolCall]:
+        cited = [result_of(view, "t1.1")]
+        words: dict[str, Any] = {"kind": "x", "cause": "y", "check": "config_parses"}
+        return [call("record_diagnosis", evidence=cited, **words)]
+
+    run = play(tmp_path, modern(), brain=Says([look], turn))
+    assert events(run, "diagnosis") == []
+    assert "config_parses holds" in run.run.view.calls["t2.1"].message
+
+
 def test_what_a_module_is_called_is_no_proof_of_who_publishes_it(tmp_path: Path) -> None:
     world = modern(server_needs=(Need("zzz"),))
     world.index["zzz"] = ["1.0"]

@@ -25,7 +25,18 @@ from agent.session import Session
 from agent.transcript import TranscriptError, read
 from agent.values import CallStatus, Outcome
 from tests.lab.world_packages import VENV, Need, old_transformers
-from tests.lab.world_runs import begin, events, goal, nobody, outcome, play, say, take_up
+from tests.lab.world_runs import (
+    Says,
+    begin,
+    call,
+    events,
+    goal,
+    nobody,
+    outcome,
+    play,
+    say,
+    take_up,
+)
 from tests.lab.worlds import World
 
 Driver = Callable[[Run, Answer], Outcome]
@@ -42,7 +53,8 @@ class Recorded:
         """Events that may be the last, with the host before and after what follows them."""
         for k in range(len(self.worlds) - 1):
             changes = self.worlds[k + 1].done != self.worlds[k].done
-            if changes or k % every == 0:
+            asks = self.run.transcript.events[k].type == "approval_asked"
+            if changes or asks or k % every == 0:
                 yield k, self.worlds[k]
             if changes:
                 yield k, self.worlds[k + 1]
@@ -105,14 +117,14 @@ TWO = (old_transformers(), Need("einops"))
 SPARE = goal(allow={"paths": [VENV], "ports": ["8001-8003"]})
 STORIES: dict[str, tuple[Callable[[], World], Driver, int, dict[str, Any]]] = {
     "two fixes": (lambda: old(config_needs=TWO), loop, 1, {}),
-    "through the graph": (old, graph, 5, {}),
-    "a restart": (lambda: modern(server_needs=(Need("einops"),)), loop, 3, {}),
-    "another port": (lambda: modern(held={8000: "nginx"}), loop, 3, {"wanted": SPARE}),
-    "answered by a flag": (old, loop, 2, {"mode": "supervised", "yes": True}),
+    "through the graph": (old, graph, 5, {"mode": "supervised", "yes": True}),
+    "a restart": (lambda: modern(server_needs=(Need("einops"),)), loop, 5, {}),
+    "another port": (lambda: modern(held={8000: "nginx"}), loop, 5, {"wanted": SPARE}),
+    "answered by a flag": (old, loop, 7, {"mode": "supervised", "yes": True}),
     "refused by policy": (old, loop, 1, {"mode": "supervised", "on_ask": "deny"}),
     "an honest stop": (lambda: old(index={}), loop, 1, {}),
 }
-"""Host, driver, every how many events it is killed (and around every change), and the policy."""
+"""Host, driver, every how many events it is killed (and around changes and questions), policy."""
 
 
 @pytest.mark.parametrize(("make", "driver", "every", "more"), STORIES.values(), ids=STORIES)
@@ -137,7 +149,7 @@ def test_killed_behind_any_event_it_comes_to_the_same_end(
 
 def test_a_start_is_never_sent_twice(tmp_path: Path) -> None:
     recorded = record(tmp_path / "whole", modern())
-    for k, before in recorded.cuts(3):
+    for k, before in recorded.cuts(7):
         world = copy.deepcopy(before)
         taken = take_up(cut(recorded.run, k, tmp_path / "cut"), world)
         loop(taken.run, nobody)
@@ -187,6 +199,25 @@ def test_what_was_under_way_is_not_known_and_looked_at_again(tmp_path: Path) -> 
         verdicts = [fix.verdict for fix in events(taken, "fix_closed")]
         assert verdicts == (["verified"] if happened else ["inconclusive", "verified"])
         assert world.count("install") == 1
+
+
+def test_killed_while_the_goal_is_checked(tmp_path: Path) -> None:
+    claim = [call("claim_ready")]
+    recorded = record(tmp_path / "whole", old(), brain=Says(claim))
+
+    def verdicts(run: Session) -> list[tuple[str, bool | None, str]]:
+        return [(check.name, check.passed, check.text) for check in events(run, "check")]
+
+    assert [passed for _, passed, _ in verdicts(recorded.run)] == [False, None, None, None]
+    (claimed,) = events(recorded.run, "claim")
+    for k, world in recorded.cuts():
+        if k == claimed.seq - 1:
+            continue  # the call's end and the claim are one write
+        taken = take_up(cut(recorded.run, k, tmp_path / "cut"), copy.deepcopy(world), Says(claim))
+        loop(taken.run, nobody)
+        taken.close()
+        whole(taken)
+        assert verdicts(taken) == verdicts(recorded.run)
 
 
 def test_a_torn_line_is_cut_off(tmp_path: Path) -> None:

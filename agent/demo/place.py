@@ -213,7 +213,8 @@ def _install_torch(place: Place, torch_index: str, progress: Progress, agree: Ag
     name = unquote(urlsplit(url).path.rpartition("/")[2])
     if size > ASK_ABOVE_MB and not agree(f"{name} is {shown}. Download it?"):
         raise DemoError(f"without {TORCH} there is no demo; nothing was installed")
-    _pip(place, progress, f"install {name} ({shown})", "install", *extra, TORCH)
+    release = " ".join(name.split("-")[:2])
+    _pip(place, progress, f"install {release} ({shown})", "install", *extra, TORCH)
 
 
 def _would_install(place: Place, extra: tuple[str, ...]) -> tuple[str, bool]:

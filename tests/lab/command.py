@@ -155,8 +155,14 @@ class Desk:
         return text
 
 
-def desk(folder: Path, kept: Path) -> Desk:
-    """Return a place with a model and an environment; ``kept`` is shared by all places."""
+@contextlib.contextmanager
+def desk(folder: Path, kept: Path) -> Iterator[Desk]:
+    """Return a place with a model and an environment, and end what a test leaves running there.
+
+    Args:
+        folder: the place.
+        kept: holds the model and the environment of all places.
+    """
     need(BRINGUP.exists(), f"{BRINGUP} is missing (make dev)")
     if not kept.exists():
         write_checkpoint(kept / "model")
@@ -167,7 +173,12 @@ def desk(folder: Path, kept: Path) -> Desk:
     made.home.mkdir(parents=True)
     for name in ("model", "env"):
         (folder / name).symlink_to(kept / name)
-    return made
+    try:
+        yield made
+    finally:
+        for pid in processes_of(folder):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def wait_for(stream: IO[str], sign: str) -> str:
@@ -180,14 +191,14 @@ def wait_for(stream: IO[str], sign: str) -> str:
     raise AssertionError(f"{sign!r} was not said: {''.join(lines)}")
 
 
-def processes_of(folder: Path) -> list[str]:
-    """Return the command lines of processes that have to do with a folder."""
-    found = []
+def processes_of(folder: Path) -> dict[int, str]:
+    """Return the processes that have a folder in their command line: id and command line."""
+    found = {}
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             words = path.read_bytes().decode(errors="replace").replace("\0", " ")
             if str(folder) in words:
-                found.append(words)
+                found[int(path.parent.name)] = words
     return found
 
 
