@@ -89,12 +89,12 @@ def session(here: Desk, *lines: str) -> str:
     return "".join(shown)
 
 
-def test_help(here: Desk) -> None:
-    assert here.bringup("--help") == here.bringup("help") == here.bringup("-h")
+def test_help(here: Desk, capsys: pytest.CaptureFixture[str]) -> None:
     done = here.bringup("--help")
     assert (done.code, done.out, done.err) == (0, HELP, "")
-    alone = here.bringup()
-    assert (alone.code, alone.out) == (2, HELP)
+    for words, code in (["-h"], 0), (["help"], 0), ([], 2):
+        assert main(words) == code
+        assert capsys.readouterr().out == HELP
 
 
 def test_version(here: Desk) -> None:
@@ -137,7 +137,7 @@ def test_a_run_from_question_to_stop(here: Desk) -> None:
     ready = here.bringup("approve")
     assert (ready.code, ready.out) == (0, "")
     assert here.text(ready.err).endswith(READY)
-    verified = session(here, "runs", "approve", "verify", "replay last", "stop", "stop", "verify")
+    verified = session(here, "runs", "approve", "verify", "replay last", "stop", "verify")
     assert re.sub(r"\d+ events", "[N] events", verified) == (
         "$ bringup runs\n"
         "[RUN]  ready        [HERE]/model\n"
@@ -156,9 +156,6 @@ def test_a_run_from_question_to_stop(here: Desk) -> None:
         "exit 0\n"
         "$ bringup stop\n"
         "[RUN]: stopped [RUN]-t2.1\n"
-        "exit 0\n"
-        "$ bringup stop\n"
-        "[RUN]: nothing was left running\n"
         "exit 0\n"
         "$ bringup verify\n"
         "holds  config_parses: Qwen3_5ForCausalLM by bare\n"
@@ -268,8 +265,9 @@ def test_a_stream_that_is_gone(here: Desk, line: str, code: int) -> None:
     done = here.shell(f"set -o pipefail; {line}")
     assert done.code == code
     assert done.err == ("" if code != 2 or "2>" in line else FULL)
-    ends = [row["state"] for row in here.bringup("runs", "--json").data["runs"]]
-    assert ends == (["not_reached", "unreadable"] if "deploy" in line else ["unreadable"])
+    if "deploy" in line:
+        ends = [row["state"] for row in here.bringup("runs", "--json").data["runs"]]
+        assert ends == ["not_reached", "unreadable"]
 
 
 FULL = "bringup: standard output: cannot write: No space left on device\n"

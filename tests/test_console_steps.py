@@ -1,4 +1,4 @@
-"""Steps of a preparation: lines on a pipe, one place on a terminal, and nothing where all is gone."""
+"""Steps of a preparation: lines on a pipe, one place on a terminal, silence where all is gone."""
 
 from __future__ import annotations
 

@@ -103,9 +103,17 @@ def test_a_run_plays_again(
     same(run.folder.transcript)
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("name", ["environment", "resolve", "pip install", "server_sample"])
-@pytest.mark.parametrize("on_interrupt", ["stop", "keep"])
+@pytest.mark.parametrize(
+    ("name", "when", "on_interrupt"),
+    [
+        ("environment", "before", "keep"),
+        ("resolve", "after", "stop"),
+        ("pip install", "before", "stop"),
+        ("pip install", "after", "keep"),
+        ("server_sample", "before", "keep"),
+        ("server_sample", "after", "stop"),
+    ],
+)
 def test_an_interrupted_run_plays_again(
     tmp_path: Path, name: str, when: str, on_interrupt: str
 ) -> None:
@@ -119,9 +127,18 @@ class Killed(BaseException):
     """Like SIGKILL: nothing is written any more."""
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize(
-    "name", ["host", "config", "resolve", "pip install", "job_start", "server_sample", "endpoint"]
+    ("name", "when"),
+    [
+        ("host", "before"),
+        ("config", "after"),
+        ("resolve", "before"),
+        ("pip install", "before"),
+        ("pip install", "after"),
+        ("job_start", "after"),
+        ("server_sample", "before"),
+        ("endpoint", "after"),
+    ],
 )
 def test_a_run_that_broke_off_and_went_on_plays_again(tmp_path: Path, name: str, when: str) -> None:
     world = World(trap=at(name, 1, when, Killed()))
