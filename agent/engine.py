@@ -23,6 +23,8 @@ Answer = Callable[[list[ApprovalAsked]], Mapping[str, Any] | None]
 
 STOPS = "the run stops what it started"
 """Why a server is stopped that no brain has asked to stop."""
+STARTS = ("start_server", "start_job")
+"""Tools whose effect goes on running."""
 MOST_STEPS = 1_000_000
 """Supersteps of LangGraph: never what ends a run, which has limits of its own."""
 
@@ -114,7 +116,7 @@ def stop_servers(run: Run) -> list[str]:
     started = [
         record
         for record in view.calls.values()
-        if record.call.tool == "start_server" and record.started >= 0
+        if record.call.tool in STARTS and record.started >= 0
     ]
     left: list[str] = []
     for record in started:

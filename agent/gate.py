@@ -100,6 +100,10 @@ def _recover(view: View, purpose: Purpose, touches: tuple[Subject, ...]) -> Ruli
     record = view.calls.get(purpose.ref)
     if record is None or not record.had_effect:
         return Ruling(False, f"recover ends an effect of this run; {purpose.ref} has none")
+    own = {*record.touches, Subject(kind="job", key=view.job_of(record))}
+    foreign = ", ".join(str(subject) for subject in touches if subject not in own)
+    if foreign:
+        return Ruling(False, f"{purpose.ref} had no effect on {foreign}")
     return GO
 
 

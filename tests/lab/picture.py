@@ -25,10 +25,9 @@ TOOLS = ("config_probe", "pip_resolve", "pip_install", "start_server", "watch_se
 def picture() -> str:
     """Play the run through the live face and return what it drew, as SVG."""
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, height=40)
-    with LiveFace(console) as face:
-        with face.paused():  # without the live region, which is gone in the end
-            for event in read(SOURCE).events:
-                face.on_event(event)
+    with LiveFace(console) as face, face.paused():  # the live region is gone in the end
+        for event in read(SOURCE).events:
+            face.on_event(event)
     return console.export_svg(title="bringup demo")
 
 
