@@ -34,10 +34,11 @@ demo-stop: setup ## Stop what the demo left running
 test: dev ## Run the tests
 	$(BIN)/python -m pytest
 
-check: dev ## Lint, formatting and types
+check: dev ## Lint, formatting, types, house rules, docs
 	$(BIN)/python -m ruff check
 	$(BIN)/python -m ruff format --check
 	$(BIN)/python -m mypy
+	$(BIN)/python -m pytest -q tests/test_house_rules.py tests/test_docs.py
 
 golden: dev ## Record the transcripts again by real runs (minutes); review the diff
 	$(BIN)/python -m tests.lab.record

@@ -72,7 +72,7 @@ def standing(view: View, check: Check) -> Standing:
     if failed:
         words = f"it cannot be told: {failed[-1].message}"
         return Standing(Verdict(None, words), (f"e{failed[-1].ended}",))
-    return Standing(Verdict(None, "not known"))
+    return Standing(Verdict(None, f"not known yet whether {check.says}"))
 
 
 def spare_ports(site: Site) -> tuple[int, ...]:

@@ -102,11 +102,14 @@ def _parked(waiting: Iterable[e.ApprovalAsked], run_id: str) -> Iterator[Fact]:
     for asked in waiting:
         yield Fact(asked.approval_id, one_line(asked.title))
         yield Fact("command", one_line(asked.command))
+        yield Fact("touches", ", ".join(one_line(str(item)) for item in asked.touches))
+        yield Fact("why", one_line(asked.why))
+        yield Fact("asked as", one_line(asked.reason))
     yield Fact("answer", f"bringup approve {run_id}")
 
 
 def _ready(report: dict[str, Any]) -> Iterator[Fact]:
-    yield Fact("", one_line(str(report.get("address", ""))), "bold")
+    yield Fact("", one_line(str(report.get("address") or "All checks hold.")), "bold")
     ready, load = ("ready after", "seconds_to_ready"), ("loaded in", "seconds_to_load")
     first, rate = ("first token after", "ttft_s"), ("tokens/s", "tokens_per_s")
     yield from _speeds(report, ready, load)
@@ -151,7 +154,7 @@ def _checks(report: dict[str, Any]) -> Iterator[Fact]:
 
 def _fixes(report: dict[str, Any]) -> Iterator[Fact]:
     for fix in report.get("fixes") or ():
-        words = f"{fix.get('verdict')}: {fix.get('cause')}"
+        words = f"{fix.get('verdict')}: {fix.get('cause')}; {fix.get('plan')}"
         yield Fact(f"fix {fix.get('fix')}", cut(one_line(words), _LONGEST))
 
 

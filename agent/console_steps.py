@@ -22,6 +22,7 @@ class Steps:
         self._console = console
         self._title = ""
         spinner = "line" if console.options.ascii_only else "dots"
+        self._spinner = spinner
         self._status = console.status("", spinner=spinner) if console.is_interactive else None
 
     @contextmanager
@@ -51,7 +52,7 @@ class Steps:
             if self._status is None:
                 self._print(f"{self._title} ...")
             else:
-                self._status.update(self._text(self._title))
+                self._status = self._console.status(self._text(self._title), spinner=self._spinner)
                 self._status.start()
 
     def _end(self, line: str) -> None:

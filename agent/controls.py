@@ -79,7 +79,9 @@ def _applied(run: Run, ready: Prepared, args: AppliedArgs) -> None:
     closed = fixes[-1].closed if fixes else None
     if not fixes or (closed is not None and closed.seq != run.view.cursor):
         words = f"there is no open fix of {args.diagnosis}"
-        end(run, ready.call, CallStatus.INVALID, words)
+        refused = any(no.call.purpose.ref == args.diagnosis for no in run.view.refused)
+        status = CallStatus.CANCELLED if refused else CallStatus.INVALID
+        end(run, ready.call, status, f"{words}: nothing of it was done" if refused else words)
     elif closed is not None:  # the run broke off right behind the verdict
         _said(run, ready, _judged(closed))
     else:

@@ -103,8 +103,10 @@ def _without_refused(view: View, hypothesis: Hypothesis) -> Hypothesis:
     """Take away a fix that a person or the policy refused: asking again would wear them out."""
     calls = hypothesis.fix.calls if hypothesis.fix else ()
     for call in calls:
-        if any((no.tool, no.args) == (call.tool, call.args) for no in view.refused):
-            advice = f"The change was refused: {hypothesis.fix.text if hypothesis.fix else ''}."
+        said = [no.message for no in view.refused if no.call.same_as(call)]
+        if said:
+            plan = hypothesis.fix.text if hypothesis.fix else ""
+            advice = f"It was refused ({said[-1]}): {plan}. Do it yourself, or run it again."
             return replace(hypothesis, fix=None, advice=f"{advice} {hypothesis.advice}".strip())
     return hypothesis
 

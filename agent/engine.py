@@ -98,7 +98,7 @@ def interrupted(run: Run) -> Outcome:
         if record.ended < 0:
             started = record.started >= 0
             status = CallStatus.UNKNOWN if started else CallStatus.CANCELLED
-            words = "interrupted; it was ended with its processes" if started else "interrupted"
+            words = "interrupted while it was under way" if started else "interrupted"
             run.record(
                 CallEnded(
                     call_id=record.call.id, tool=record.call.tool, status=status, message=words

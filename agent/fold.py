@@ -33,7 +33,7 @@ from agent.events import (
 from agent.facts import FactStore, Known
 from agent.goal import Goal, recorded_goal
 from agent.records import CallRecord, FailedLooks, FixRecord
-from agent.values import CallStatus, ToolCall
+from agent.values import CallStatus
 from tools import registry
 from tools.base import Risk
 
@@ -74,7 +74,7 @@ class View:
         """Servers that this run started and did not stop, oldest first: job name to call."""
         self.stopped: set[str] = set()
         """Jobs that this run ended."""
-        self.refused: list[ToolCall] = []
+        self.refused: list[CallRecord] = []
         """Changes that a person or the policy refused."""
         self.failed_changes: list[CallRecord] = []
         self.failed_looks = FailedLooks()
@@ -180,7 +180,7 @@ def _ended(view: View, event: CallEnded) -> None:
     if event.status is CallStatus.OK:
         _learn(view, record, event)
     if event.status is CallStatus.REFUSED and record.risk > Risk.READ:
-        view.refused.append(record.call)
+        view.refused.append(record)
     if record.call.tool == "give_up" and event.status is CallStatus.OK:
         view.gave_up = record
 

@@ -122,11 +122,11 @@ class Goal(Part):
     """A model directory, or a bare config.json."""
     hosts: tuple[Host, ...] = Field((Host(),), min_length=1)
     candidates: tuple[Candidate, ...] = Field(min_length=1)
-    host: str = "127.0.0.1"
+    host: str = Field(default="127.0.0.1", pattern=r"^([A-Za-z0-9][A-Za-z0-9.-]*|[0-9A-Fa-f:.]+)$")
     """The address that the server listens on."""
     port: int = Field(8000, ge=1, le=65535)
-    options: dict[str, str | int | float] = Field(default_factory=dict)
-    """Further options for the server, such as ``device: cpu``."""
+    options: dict[str, bool | str | int | float] = Field(default_factory=dict)
+    """Further options for the server, such as ``device: cpu``; ``true``: without a value."""
     checks: tuple[str, ...] = ()
     allow: Allow = Allow()
     limits: Limits = Limits()
@@ -145,11 +145,6 @@ class Goal(Part):
     def all_checks(self) -> tuple[str, ...]:
         """The goal's checks, or those that its kind implies."""
         return self.checks or DEFAULT_CHECKS.get(self.kind, ())
-
-    @property
-    def base_url(self) -> str:
-        """Where the server is asked for."""
-        return f"http://{self.host}:{self.port}"
 
 
 def load_goal(path: Path) -> Goal:

@@ -80,6 +80,9 @@ def port(seen: PortState, site: Site) -> Verdict:
     """The port could be bound."""
     if seen.free:
         return Verdict(True, f"port {site.port} is free")
+    if seen.bind_error and not seen.bind_error.startswith("EADDRINUSE"):
+        words = f"{site.goal.host}:{site.port} cannot be listened on: {seen.bind_error}"
+        return Verdict(False, words, words)
     owner = seen.owner_command or "a process that cannot be seen"
     who = f"pid {seen.owner_pid} ({owner}, user {seen.owner_user})" if seen.owner_pid else owner
     return Verdict(False, "port held", f"port {site.port} is held by {who}")

@@ -37,13 +37,16 @@ def server_argv(site: Site, seen: HelpObservation | None) -> tuple[str, ...]:
     }
     if seen is None:
         return tuple(_filled(word, fill) for word in site.candidate.serve)
-    wanted = {name: _filled(value, fill) for name, value in site.engine.options.items()}
-    wanted |= {f"--{name}": str(value) for name, value in site.goal.options.items()}
+    wanted: dict[str, bool | str] = {
+        name: _filled(value, fill) for name, value in site.engine.options.items()
+    }
+    for name, value in site.goal.options.items():
+        wanted[f"--{name}"] = value if isinstance(value, bool) else str(value)
     words = [*site.serve_prefix(), *_model_words(site, seen)]
     for name, value in wanted.items():
         known = _spelling(name, seen.options)
-        if known is not None:
-            words += [known, value]
+        if known is not None and value is not False:
+            words += [known] if value is True else [known, str(value)]
     return tuple(words)
 
 

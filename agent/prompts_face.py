@@ -148,6 +148,9 @@ class TerminalAsker:
             data = os.read(descriptor, _LONGEST_ANSWER)
         except OSError:  # the terminal is gone
             return None
+        except KeyboardInterrupt:
+            self._console.print()  # what comes next begins on a line of its own
+            raise
         if not data:
             return None
         more = bool(select.select([descriptor], [], [], PASTE_S)[0])

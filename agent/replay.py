@@ -256,7 +256,7 @@ def _comparable_length(events: Sequence[AnyEvent]) -> int:
     return len(events)
 
 
-INTERRUPTS = ("interrupted", "interrupted; it was ended with its processes")
+INTERRUPTS = ("interrupted", "interrupted while it was under way")
 """How ``engine.interrupted`` names what it closes."""
 
 

@@ -82,7 +82,10 @@ def build(view: View, outcome: Outcome) -> dict[str, Any]:
 
 def _ready(view: View) -> dict[str, Any]:
     site = site_of(view)
-    data: dict[str, Any] = {"address": site.base_url, "seconds_to_ready": round(view.t, 1)}
+    data: dict[str, Any] = {"seconds_to_ready": round(view.t, 1)}
+    if site.goal.kind != "serve":
+        return data
+    data["address"] = site.base_url
     waited = [
         float(record.observation.get("waited_s", 0.0))
         for record in view.calls.values()
@@ -117,6 +120,19 @@ def _cause(view: View) -> dict[str, Any]:
             "advice": args.get("advice", ""),
             "evidence": list(args.get("evidence") or ()),
         }
+    cut_off = [
+        record
+        for record in view.calls.values()
+        if record.had_effect and record.status is CallStatus.UNKNOWN
+    ]
+    if cut_off and not view.may_run:
+        last = cut_off[-1]
+        where = ", ".join(str(subject) for subject in last.touches)
+        return {
+            "cause": f"{last.call.tool} was cut off: {where} may be half changed",
+            "advice": "The same goal again looks at what is there and goes on from it.",
+            "evidence": [f"e{last.ended}"],
+        }
     now = frontier(view)
     if now.hypotheses:
         best = now.hypotheses[0]
@@ -141,7 +157,7 @@ def _fix(view: View, fix_id: str) -> dict[str, Any]:
 
 def _summary(view: View, outcome: Outcome, data: dict[str, Any]) -> str:
     if outcome is Outcome.READY:
-        return f"ready at {data['address']}"
+        return f"ready at {data['address']}" if "address" in data else "all checks hold"
     if outcome is Outcome.LIMIT and view.limit is not None:
         return f"limit reached: {view.limit.text}; {data['cause']}"
     if outcome is Outcome.INTERRUPTED:

@@ -34,8 +34,9 @@ class Site:
 
     @property
     def base_url(self) -> str:
-        """Where the server is asked for."""
-        return f"http://{self.goal.host}:{self.port}"
+        """Where the server is asked for: by an address, also where it listens on all of them."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.goal.host, self.goal.host)  # noqa: S104
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     @property
     def package(self) -> str:

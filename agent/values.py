@@ -37,6 +37,10 @@ class ToolCall(BaseModel):
     why: str = ""
     """The brain's reason in one sentence, for the person who approves."""
 
+    def same_as(self, other: ToolCall) -> bool:
+        """Whether it asks for the same, whatever it is called and why it is wanted."""
+        return (self.tool, self.target, self.args) == (other.tool, other.target, other.args)
+
 
 class Usage(BaseModel):
     """What a reply cost."""

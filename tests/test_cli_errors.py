@@ -230,3 +230,27 @@ def test_a_run_without_its_paths(here: Desk) -> None:
     (run / "private.json").write_text("{", encoding="utf-8")
     assert here.bringup("runs").code == 0
     assert "private.json: damaged" in here.bringup("show").err
+
+
+@pytest.mark.parametrize("size", ["100k", "2m"])
+def test_a_demo_without_room(here: Desk, size: str) -> None:
+    disk = here.folder / "disk"
+    mounted(disk, f"size={size}")
+    try:
+        done = here.bringup("demo", "--folder", "disk/demo")
+    finally:
+        subprocess.run(["umount", "--lazy", disk], check=True)
+    assert done.code == 1
+    last = done.err.splitlines()[-1]
+    assert last.startswith(f"bringup: {disk}/demo")
+    assert "No space left on device" in last
+    assert "Traceback" not in done.err
+
+
+def test_a_demo_without_an_index(here: Desk) -> None:
+    nothing = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
+    done = here.bringup("demo", **nothing, PIP_EXTRA_INDEX_URL="", PIP_INDEX_URL="")
+    assert done.code == 1
+    assert done.err.splitlines()[-1].startswith("bringup: pip cannot find torch==")
+    assert done.err.endswith("; see whether it reaches its index (`pip config list`)\n")
+    assert not any(here.runs.iterdir()), "no run has begun"

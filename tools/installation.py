@@ -148,7 +148,7 @@ class PipInstall(PipTool[RequirementsArgs, Installation]):
 
     def undo_text(self, args: RequirementsArgs) -> str:
         """Say how it is undone."""
-        return "the previous versions are installed again"
+        return "by hand: install the versions that were there before; the transcript names them"
 
 
 class InstallPip(PipTool[ProbeArgs, Installation]):
@@ -174,4 +174,4 @@ class InstallPip(PipTool[ProbeArgs, Installation]):
 
     def undo_text(self, args: ProbeArgs) -> str:
         """Say how it is undone."""
-        return "pip is uninstalled again"
+        return "by hand: python -m pip uninstall pip"

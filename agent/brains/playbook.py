@@ -58,14 +58,14 @@ def _advance(view: View, now: Frontier) -> Reply:
     call = _start(view, site).model_copy(
         update={"purpose": Purpose(kind="advance", ref=now.check, postcondition=now.check)}
     )
-    if any((no.tool, no.args) == (call.tool, call.args) for no in view.refused):
-        args = {"cause": "starting the server was refused", "advice": "Run again and allow it."}
+    said = [no.message for no in view.refused if no.call.same_as(call)]
+    if said:
+        args = {"cause": f"starting the server was refused: {said[-1]}", "advice": "Run it again."}
         return Reply("Starting it was refused.", (ToolCall(tool=GiveUp().name, args=args),))
-    text = f"What it needs is there. Starting the server on port {site.port}."
-    left_out = options_left_out(view)
-    if left_out:
-        text += f" Left out, since this release does not know it: {', '.join(left_out)}."
-    return Reply(text, (call.model_copy(update={"why": text}),))
+    why = f"What it needs is there. Starting the server on port {site.port}."
+    left_out = ", ".join(options_left_out(view))
+    note = f" Left out, since this release does not know it: {left_out}." if left_out else ""
+    return Reply(why + note, (call.model_copy(update={"why": why}),))
 
 
 def _start(view: View, site: Site) -> ToolCall:

@@ -33,7 +33,9 @@ def run(
     ask: Annotated[bool, typer.Option("--ask", help="Supervised: ask before each change.")] = False,
     stop_it: Annotated[bool, typer.Option("--stop", help="Stop the demo's server.")] = False,
     brain: common.BrainName = None,
-    mode: common.Mode = None,
+    mode: Annotated[
+        str | None, typer.Option(help="auto (default), supervised or read-only.")
+    ] = None,
     port: Annotated[int, typer.Option(help="Port of the server.")] = PORT,
     folder: Annotated[Path | None, typer.Option(help="The demo's folder.")] = None,
     json: common.Json = False,

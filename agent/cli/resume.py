@@ -36,5 +36,8 @@ def take_up(name: str) -> session.Session:
     if ended is not None:
         taken.close()
         how = ended.outcome.value.replace("_", " ")
-        raise runs.RunError(f"{folder.id}: the run has ended ({how}), so nothing goes on")
+        raise runs.RunError(
+            f"{folder.id}: the run has ended ({how}); `bringup deploy` begins a new one, which "
+            "finds what is there"
+        )
     return taken

@@ -37,4 +37,9 @@ def stop(folder: runs.RunFolder) -> tuple[list[str], list[str]]:
         left = stop_servers(taken.run)
     finally:
         taken.close()
-    return [job for job in before if job not in left], left
+        ended = {
+            str(record.call.args.get("job"))
+            for record in taken.run.view.calls.values()
+            if record.observation.get("outcome") == "was_not_running"
+        }
+    return [job for job in before if job not in left and job not in ended], left

@@ -72,12 +72,12 @@ def write_checkpoint(folder: Path, *, seed: int = 0) -> None:
         OSError: the folder cannot be made or written.
     """
     import numpy as np
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(seed)
     tensors = dict(_parameters(rng))
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    (folder / "model.safetensors").write_bytes(save(tensors, metadata={"format": "pt"}))
     _write_json(folder / "config.json", CONFIG)
     _write_json(
         folder / "generation_config.json",

@@ -20,15 +20,19 @@ from urllib.parse import unquote, urlsplit
 
 from agent.demo.checkpoint import write_checkpoint
 from agent.goal import Goal, parse_goal
+from agent.kinds.unknown import decisive_line
 from agent.lock import Lock, LockHeld
 from agent.problems import Problem
 from agent.runs import RunFolder
+from agent.visible import visible
 from tools.command import Command, Result
 from tools.connectors.local import Local
 
 TORCH = "torch==2.13.0"
 BROKEN = "transformers[serving]==4.57.6"
 """The last release before 5.0: real, wide-spread, and without the model."""
+MARK = "made-by-bringup-demo"
+"""Stands in a folder that the demo may fill and empty."""
 ASK_ABOVE_MB = 500.0
 INSTALL_S = 3600.0
 MOST_PORT = 65535
@@ -108,6 +112,7 @@ class Place:
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            self._claim()
             lock = Lock(self.folder / "lock")
         except LockHeld as held:
             raise DemoError(
@@ -120,6 +125,20 @@ class Place:
             yield
         finally:
             lock.release()
+
+    def _claim(self) -> None:
+        """Mark the folder as the demo's own; one that holds anything else is left alone.
+
+        Raises:
+            DemoError: it is not empty, and no demo made it.
+        """
+        mark = self.folder / MARK
+        if not mark.exists() and any(self.folder.iterdir()):
+            raise DemoError(
+                f"{self.folder}: not empty and not made by a demo, so it is left as it is; "
+                "name an empty folder, or one that does not exist, with --folder"
+            )
+        mark.touch()
 
     def unwritable(self, error: OSError) -> DemoError:
         """Say that the folder cannot be written, and why."""
@@ -146,7 +165,7 @@ def goal_of(place: Place, port: int) -> Goal:
             "options": {"device": "cpu"},
             "allow": {
                 "paths": [str(place.folder)],
-                "ports": [f"{port}-{min(port + 9, MOST_PORT)}"],
+                "ports": [f"{port + 1}-{min(port + 9, MOST_PORT)}"] if port < MOST_PORT else [],
             },
             "limits": {"steps": 40, "minutes": 30},
             "on_interrupt": "stop",
@@ -185,7 +204,8 @@ def _make_environment(place: Place) -> None:
     command = Command.of(
         sys.executable, "-m", "virtualenv", "--quiet", str(place.venv), timeout_s=300
     )
-    _need(Local().run(command), "the target environment could not be made")
+    result = Local().run(command)
+    _need(result, f"{place.venv}: cannot make the target environment", "mend that and run it again")
 
 
 def _install_torch(place: Place, torch_index: str, progress: Progress, agree: Agree) -> None:
@@ -224,7 +244,9 @@ def _would_install(place: Place, extra: tuple[str, ...]) -> tuple[str, bool]:
         place.python, "-m", "pip", "--disable-pip-version-check", *words, timeout_s=300
     )
     result = Local().run(command)
-    _need(result, f"pip cannot find {TORCH}")
+    _need(
+        result, f"pip cannot find {TORCH}", "see whether it reaches its index (`pip config list`)"
+    )
     items = json.loads(result.stdout[result.stdout.index("{") :])["install"]
     found = {item["metadata"]["name"].lower(): item["download_info"]["url"] for item in items}
     accelerators = any(name.startswith(("nvidia-", "cuda-")) for name in found)
@@ -259,12 +281,12 @@ def _pip(place: Place, progress: Progress, what: str, *words: str) -> None:
         *words,
         timeout_s=INSTALL_S,
     )
+    advice = f"mend that and run it again; without {place.venv} a new environment is made"
     with progress.step(what):
-        result = Local().run(command, on_output)
-    advice = f"a new environment is made where {place.venv} is removed"
-    _need(result, f"{what}: pip did not succeed; see what it says, and run it again; {advice}")
+        _need(Local().run(command, on_output), f"{what}: pip did not succeed", advice)
 
 
-def _need(result: Result, problem: str) -> None:
+def _need(result: Result, problem: str, advice: str) -> None:
     if not result.ok:
-        raise DemoError(f"{problem} ({result.how}):\n{result.tail}")
+        said = decisive_line(visible(result.tail)) or "it said nothing"
+        raise DemoError(f"{problem} ({result.how}): {said}; {advice}")

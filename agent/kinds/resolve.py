@@ -66,6 +66,8 @@ def solve(case: Case, requirements: tuple[str, ...], reason: str) -> Solution:
         return Solution(probe=second)
     if second.ok and not _for_accelerators(second):
         return Solution(fix=_plan(case, second, (index,), reason), evidence=(*evidence, *more))
+    if not second.ok:
+        return _obstacle(case, second, requirements, (*evidence, *more))
     return Solution(
         obstacle=f"only a build for accelerators (gigabytes) of {' '.join(requirements)} is there",
         advice="Name a CPU build in the candidate's `requirements`, or set `torch_index`.",

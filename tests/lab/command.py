@@ -144,6 +144,9 @@ class Desk:
             finally:
                 if process.poll() is None:
                     process.send_signal(signal.SIGTERM)
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.communicate(timeout=20)
+                    process.kill()
 
     def text(self, text: str) -> str:
         """Return what was printed with all that differs from run to run replaced."""
