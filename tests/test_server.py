@@ -268,7 +268,8 @@ def test_asking_for_help_is_only_a_look_where_it_is_sure(argv: tuple[str, ...], 
 def test_declarations() -> None:
     args = {"argv": ("x",), "port": 8123, "name": "llm"}
     server = StartServerArgs.model_validate(args)
-    assert [str(subject) for subject in StartServer().subjects(server)] == ["job llm", "port 8123"]
+    subjects = [str(subject) for subject in StartServer().subjects(server)]
+    assert subjects == ["job llm", "port 8123", "program x"]
     assert StartServer().risk_of(server) is StopJob().risk is StartJob().risk is Risk.CHANGE
     assert StartServer.establishes == ("process_up",)
     assert StartServer().undo_text(server) == "stopped with stop_job"
