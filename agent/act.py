@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from agent import gate
 from agent.approval import Word, decide
 from agent.control import CONTROLS
@@ -15,16 +17,14 @@ from agent.values import CallStatus
 from tools.base import Risk
 from tools.registry import TOOLS
 
-REPEATABLE = frozenset(
-    tool.name for tool in TOOLS if tool.risk is Risk.READ or "process_up" in tool.establishes
-)
-"""Calls that may be sent again after a crash: reads, and jobs that are claimed by their call id."""
+CLAIMED = frozenset(tool.name for tool in TOOLS if "process_up" in tool.establishes)
+"""Changes that may be sent again after a crash: jobs, which are claimed by their call id."""
 
 
 def act(run: Run) -> None:
     """Carry the head of the queue one step further: to its result, or to a question."""
     record = run.view.calls[run.view.queue[0]]
-    if record.started >= 0 and record.call.tool not in REPEATABLE:
+    if record.started >= 0 and record.risk > Risk.READ and record.call.tool not in CLAIMED:
         words = "the run broke off while this call was under way; its effect is not known"
         end(run, record.call, CallStatus.UNKNOWN, words)
         return
@@ -125,7 +125,10 @@ def _shown(ready: Prepared) -> str:
     if ready.command is None:
         return ready.call.tool
     words = (ready.command.stdin or "").strip()
-    return f"{ready.command.text} <<< {words!r}" if 0 < len(words) < 400 else ready.command.text
+    text = ready.command.text
+    if ready.command.cwd not in (None, "/"):
+        text = f"cd {shlex.quote(str(ready.command.cwd))} && {text}"
+    return f"{text} <<< {words!r}" if 0 < len(words) < 400 else text
 
 
 def settle(run: Run) -> None:

@@ -7,7 +7,7 @@ anywhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from agent import diagnose
@@ -68,47 +68,62 @@ def redo_for(check: str) -> str:
     return ""
 
 
-def _descend(view: View, name: str) -> Frontier | None:
+Path = tuple[str, ...]
+"""The checks on the way down: one that comes up again would go round for ever."""
+
+
+def _descend(view: View, name: str, path: Path = ()) -> Frontier | None:
     check = CHECKS[name]
     now = standing(view, check)
     if now.verdict.passed:
         return None
-    for need in check.needs:
-        found = _descend(view, need)
-        if found is not None:
-            return found
+    if name in path:
+        return _stuck(view, name, now)
+    found = _needs(view, check.needs, (*path, name))
+    if found is not None:
+        return found
     if now.verdict.passed is None:
-        return _look(view, name, now, check.probe(view, site_of(view)))
+        return _look(view, name, now, (*path, name))
     if now.verdict.failure:
-        return _diagnose(view, name, now)
-    return _advance(view, name, now)
+        return _diagnose(view, name, now, (*path, name))
+    return _advance(view, name, now, (*path, name))
 
 
-def _look(view: View, name: str, now: Standing, call: ToolCall | None) -> Frontier:
+def _stuck(view: View, name: str, now: Standing) -> Frontier:
+    """A check whose mending needs the check itself has no mending of ours."""
+    ranked = diagnose.rank(view, name)
+    return Frontier(
+        "diagnose", name, now, None, tuple(replace(item, probe=None, fix=None) for item in ranked)
+    )
+
+
+def _look(view: View, name: str, now: Standing, path: Path) -> Frontier:
+    call = CHECKS[name].probe(view, site_of(view))
     if call is None:
         raise ValueError(f"the check {name} is undecided and has nothing to ask")
-    return _needs(view, find(call.tool).needs) or Frontier("look", name, now, call)
+    return _needs(view, find(call.tool).needs, path) or Frontier("look", name, now, call)
 
 
-def _diagnose(view: View, name: str, now: Standing) -> Frontier:
+def _diagnose(view: View, name: str, now: Standing, path: Path) -> Frontier:
     hypotheses = tuple(diagnose.rank(view, name))
     best = hypotheses[0]
     if best.probe is not None:
-        found = _needs(view, find(best.probe.tool).needs)
+        found = _needs(view, find(best.probe.tool).needs, path)
         return found or Frontier("look", name, now, best.probe, hypotheses)
     for call in best.fix.calls if best.fix else ():
-        found = _needs(view, tool_needs(call.tool))
+        found = _needs(view, tool_needs(call.tool), path)
         if found is not None:
             return found
     return Frontier("diagnose", name, now, None, hypotheses)
 
 
-def _advance(view: View, name: str, now: Standing) -> Frontier:
+def _advance(view: View, name: str, now: Standing, path: Path) -> Frontier:
     for tool in establishers(name):
         if any(record.call.tool == tool.name for record in view.failed_changes):
             break
-        return _needs(view, tool.needs) or Frontier("advance", name, now, tool=tool.name)
-    return _diagnose(view, name, now)
+        found = _needs(view, tool.needs, path)
+        return found or Frontier("advance", name, now, tool=tool.name)
+    return _diagnose(view, name, now, path)
 
 
 def tool_needs(name: str) -> tuple[str, ...]:
@@ -116,9 +131,9 @@ def tool_needs(name: str) -> tuple[str, ...]:
     return next((tool.needs for tool in TOOLS if tool.name == name), ())
 
 
-def _needs(view: View, names: tuple[str, ...]) -> Frontier | None:
+def _needs(view: View, names: tuple[str, ...], path: Path) -> Frontier | None:
     for name in names:
-        found = _descend(view, name)
+        found = _descend(view, name, path)
         if found is not None:
             return found
     return None

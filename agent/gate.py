@@ -111,9 +111,10 @@ def _requested(view: View, purpose: Purpose, touches: tuple[Subject, ...]) -> Ru
     answered = [
         record
         for record in view.calls.values()
-        if record.call.id == purpose.ref
+        if (record.call.id, record.call.tool) == (purpose.ref, "ask")
         and record.status is CallStatus.OK
         and record.approval not in ("", "no")
+        and view.answers[record.asked].by == "person"
     ]
     if purpose.ref in view.notes or answered:
         return GO

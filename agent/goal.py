@@ -104,7 +104,7 @@ class Allow(Part):
     ports: tuple[PortRange, ...] = ()
     """Ports that may be used when the asked one is held: ``8001`` or ``8001-8010``."""
     download_mb: float = 500.0
-    """Above so many megabytes a download is asked about."""
+    """At 2000 or more, an install of an accelerator build (gigabytes) is not asked about."""
 
 
 class Limits(Part):

@@ -83,8 +83,8 @@ def build(view: View, outcome: Outcome) -> dict[str, Any]:
 def _ready(view: View) -> dict[str, Any]:
     site = site_of(view)
     data: dict[str, Any] = {"seconds_to_ready": round(view.t, 1)}
-    if site.goal.kind != "serve":
-        return data
+    if not any(view.checks[name].passed for name in ("health", "chat") if name in view.checks):
+        return data  # nothing was asked of a server, so nothing is said of one
     data["address"] = site.base_url
     waited = [
         float(record.observation.get("waited_s", 0.0))

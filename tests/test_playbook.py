@@ -208,6 +208,15 @@ def events_before(run: Session, seq: int) -> list[Any]:
     return [event for event in ended if event.seq < seq and event.call_id in changes]
 
 
+def test_a_pip_that_needs_pip_to_be_mended_is_an_honest_stop(tmp_path: Path) -> None:
+    world = World(pip=False, pip_error="ModuleNotFoundError: No module named 'yaml'")
+    run = play(tmp_path, world)
+    assert outcome(run) is Outcome.NOT_REACHED
+    (ended,) = events(run, "run_ended")
+    assert "yaml" in ended.report["cause"]
+    assert world.done == []
+
+
 def test_all_that_tools_declare_is_known() -> None:
     named = {name for tool in TOOLS for name in (*tool.needs, *tool.establishes)}
     named |= {name for check in CHECKS.values() for name in check.needs}

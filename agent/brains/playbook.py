@@ -95,7 +95,7 @@ def _treat(view: View, now: Frontier) -> Reply:
         for call in best.fix.calls
     ]
     redo = redo_for(now.check)
-    if redo and redo not in {call.tool for call in steps}:
+    if redo == StartServer().name and redo not in {call.tool for call in steps}:
         ports = [call.args["port"] for call in steps if call.tool == UsePort().name]
         site = replace(site_of(view), port=ports[-1]) if ports else site_of(view)
         steps += [stop_call(job, record.call) for job, record in view.may_run.items()]

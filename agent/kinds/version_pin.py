@@ -68,7 +68,7 @@ def pins_on(case: Case, package: str) -> tuple[SpecifierSet, str]:
             requirement = Requirement(pin.requirement)
         except InvalidRequirement:
             continue
-        if requirement.specifier and (not requirement.marker or requirement.marker.evaluate()):
+        if requirement.specifier:  # the probe has judged markers, with the target's own Python
             merged &= requirement.specifier
             owners.append(f"{pin.by} {pin.by_version}'s {requirement.specifier}")
     return merged, ", ".join(owners)

@@ -89,6 +89,7 @@ class Desk:
             "candidates": [{"venv": "env", "engine": "custom", "serve": serve}],
             "port": self.port,
             "allow": {"paths": ["env"]},
+            "checks": ["process_up", "health", "chat"],
             "limits": {"steps": 20, "minutes": 2},
             "on_interrupt": "stop",
         }

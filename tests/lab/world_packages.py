@@ -61,6 +61,8 @@ class Packages:
     python: str = "3.11.7"
     """Version of the environment's Python; empty where there is no environment."""
     pip: bool = True
+    pip_error: str = "ModuleNotFoundError: No module named 'pip'"
+    """What pip says where it does not work."""
     write_error: str = ""
     versions: dict[str, str] = field(
         default_factory=lambda: {
@@ -94,7 +96,7 @@ class Packages:
             "write_error": self.write_error,
             "free_mib": 50_000,
             "pip_version": "26.0" if self.pip else None,
-            "pip_error": None if self.pip else "ModuleNotFoundError: No module named 'pip'",
+            "pip_error": None if self.pip else self.pip_error,
             "ensurepip": True,
             "versions": self.versions,
             "pins": [],
