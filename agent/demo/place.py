@@ -8,6 +8,7 @@ its own.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import urllib.request
@@ -33,6 +34,8 @@ BROKEN = "transformers[serving]==4.57.6"
 """The last release before 5.0: real, wide-spread, and without the model."""
 MARK = "made-by-bringup-demo"
 """Stands in a folder that the demo may fill and empty."""
+LOADED = re.compile(r"Progress (\d+) of (\d+)$")
+"""What pip says of a download, in bytes."""
 ASK_ABOVE_MB = 500.0
 INSTALL_S = 3600.0
 MOST_PORT = 65535
@@ -269,7 +272,10 @@ def _size_mb(url: str) -> float:
 def _pip(place: Place, progress: Progress, what: str, *words: str) -> None:
     def on_output(stream: str, text: str) -> None:
         for line in text.splitlines():
-            if line.startswith(("Collecting", "Downloading", "Installing", "Using cached")):
+            if loaded := LOADED.match(line):
+                done, size = (int(number) / 1e6 for number in loaded.groups())
+                progress.detail(f"{done:,.1f} of {size:,.1f} MB")
+            elif line.startswith(("Collecting", "Downloading", "Installing", "Using cached")):
                 progress.detail(line.strip())
 
     command = Command.of(
@@ -279,6 +285,7 @@ def _pip(place: Place, progress: Progress, what: str, *words: str) -> None:
         "--disable-pip-version-check",
         "--no-input",
         *words,
+        "--progress-bar=raw",  # virtualenv's own pip knows it
         timeout_s=INSTALL_S,
     )
     advice = f"mend that and run it again; without {place.venv} a new environment is made"
