@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agent import events as e
+from agent.timeline import STATUS
 from agent.timeline_layout import Line, Row
 from agent.timeline_rows import ROWS, one_line
 from agent.values import CallStatus, FixVerdict
@@ -26,15 +27,7 @@ _TOLD = {"record_diagnosis", "applied", "claim_ready", "ask", "give_up"}
 _SAID = _TOLD | {"use_port"}
 _TELLING = {"record_diagnosis", "claim_ready", "give_up"}
 """Calls whose own events say what the reply's text says."""
-_STATUS = {
-    CallStatus.OK: ("✓", "green"),
-    CallStatus.FAILED: ("✗ failed", "red"),
-    CallStatus.TIMED_OUT: ("✗ timed out", "red"),
-    CallStatus.REFUSED: ("✗ refused", "yellow"),
-    CallStatus.CANCELLED: ("✗ cancelled", "yellow"),
-    CallStatus.UNKNOWN: ("? unknown", "red"),
-    CallStatus.INVALID: ("✗ invalid", "red"),
-}
+_STATUS = STATUS | {CallStatus.CANCELLED: ("✗ cancelled", "yellow")}
 _VERDICTS = {
     FixVerdict.VERIFIED: ("✓", "green", "the failure is gone"),
     FixVerdict.REFUTED: ("✗", "red", "the failure is still there"),

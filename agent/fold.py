@@ -54,7 +54,6 @@ class View:
         self.cursor = -1
         self.t = 0.0
         """Time of the last event, in seconds since the run began."""
-        self.last_text = ""
         self.diagnoses: dict[str, DiagnosisRecorded] = {}
         self.fixes: dict[str, FixRecord] = {}
         self.approvals: dict[str, ApprovalAsked] = {}
@@ -141,7 +140,6 @@ def _run_started(view: View, event: RunStarted) -> None:
 def _reply(view: View, event: ReplyReceived) -> None:
     view.turn = event.turn
     view.turns[event.turn] = tuple(call.id for call in event.calls)
-    view.last_text = event.text
     for call in event.calls:
         view.calls[call.id] = CallRecord(call, event.turn)
         view.queue.append(call.id)

@@ -16,10 +16,7 @@ from agent.fold import View
 from agent.kinds.base import Hypothesis
 from agent.site import site_of
 from agent.values import ToolCall
-from tools.base import Args, Observation, Tool
 from tools.registry import TOOLS, find
-
-Anything = Tool[Args, Observation]
 
 
 @dataclass(frozen=True, slots=True)

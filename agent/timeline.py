@@ -18,7 +18,7 @@ from agent.values import CallStatus
 from tools.base import Risk
 
 _SAID_BY_OTHER_EVENTS = {"record_diagnosis", "applied", "claim_ready", "ask"}
-_STATUS = {
+STATUS = {
     CallStatus.OK: ("✓", "green"),
     CallStatus.FAILED: ("✗ failed", "red"),
     CallStatus.TIMED_OUT: ("✗ timed out", "red"),
@@ -27,6 +27,7 @@ _STATUS = {
     CallStatus.UNKNOWN: ("? unknown", "red"),
     CallStatus.INVALID: ("✗ invalid", "red"),
 }
+"""How a call's end is shown: its words and their colour."""
 _KINDS = {
     Risk.READ: ("look", ""),
     Risk.CHANGE: ("change", "yellow"),
@@ -103,7 +104,7 @@ class Timeline:
         if ok and queued is not None and queued.origin == "survey":
             line = Line(f"{_title(queued)}: {one_line(said)}", right=event.id)
             return [Row("survey", (line,), queued.t)]
-        mark, mark_style = _STATUS[event.status]
+        mark, mark_style = STATUS[event.status]
         right = f"{event.id}  {mark} {event.duration_s:.1f} s"
         kind, style, t = "call", "", event.t
         lines: tuple[Line, ...] = (Line(event.tool),)
