@@ -11,6 +11,11 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal
+
+Via = Literal["process", "engine", "connection"]
+"""Who carries a command out: the target's own programs; our client of its Docker engine, for
+``docker`` commands whose progress the program does not tell; or the connector itself."""
 
 OnOutput = Callable[[str, str], None]
 """Called while a command runs, with the stream (``stdout`` or ``stderr``) and a piece of text."""
@@ -28,6 +33,7 @@ class Command:
     cwd: str | None = None
     timeout_s: float = 60.0
     """After so many seconds the command and its whole process group are ended."""
+    via: Via = "process"
 
     @classmethod
     def of(
@@ -37,9 +43,10 @@ class Command:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         timeout_s: float = 60.0,
+        via: Via = "process",
     ) -> Command:
         """Build a command from words: ``Command.of("grep", "-n", pattern, path)``."""
-        return cls(tuple(argv), stdin, dict(env or {}), cwd, timeout_s)
+        return cls(tuple(argv), stdin, dict(env or {}), cwd, timeout_s, via)
 
     @property
     def text(self) -> str:
