@@ -20,6 +20,8 @@ MAX_LINES = 300
 MAY_START_PROCESSES = {
     "tools/connectors/local.py": "the one place that starts processes",
     "tools/probes/host.py": "a probe: runs on the target, asks its nvidia-smi",
+    "tools/probes/bundle.py": "a probe: runs in an image, starts one probe after the other",
+    "tools/probes/memory.py": "a probe: runs on the target, asks its nvidia-smi",
     "tools/probes/port.py": "a probe: runs on the target, asks which process owns a port",
 }
 NAMES_THE_TRANSCRIPT = {"agent/runs.py"}

@@ -21,14 +21,13 @@ from tools.command import Ending, Result
 from tools.errors import ToolFailed
 from tools.jobs import JobStarted, StartJob, StartJobArgs, StopJob, StopJobArgs
 from tools.server import (
-    ServerOptions,
-    ServerOptionsArgs,
     ServerState,
     StartServer,
     StartServerArgs,
     WatchServer,
     WatchServerArgs,
 )
+from tools.server_options import ServerOptions, ServerOptionsArgs
 
 
 @pytest.fixture

@@ -178,7 +178,7 @@ def test_no_tool_that_is_declared_is_left_out() -> None:
 def test_an_unknown_tool_is_answered_with_the_nearest_names() -> None:
     with pytest.raises(UnknownTool, match=r"no tool 'chat_chek'; did you mean chat_check"):
         find("chat_chek")
-    with pytest.raises(UnknownTool, match="there are: host_facts, "):
+    with pytest.raises(UnknownTool, match="there are: connect, host_facts, "):
         find("zzzzzz")
 
 

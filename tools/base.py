@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict
 
@@ -86,6 +86,8 @@ class Tool(Generic[A, Obs]):
     """Names of checks that have to hold before this tool makes sense."""
     establishes: ClassVar[tuple[str, ...]] = ()
     """Names of checks that this tool can make true."""
+    runs_in: ClassVar[Literal["", "venv", "image"]] = ""
+    """The kind of candidate that it is for; empty: any."""
     always_asks: ClassVar[bool] = False
     """Whether a person is asked in every mode."""
 

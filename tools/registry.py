@@ -7,22 +7,57 @@ from typing import Any
 
 from tools.autoconfig import ConfigProbe
 from tools.base import Tool
+from tools.connection import Connect, TrustHostKey
+from tools.container_changes import (
+    ExecInContainer,
+    RemoveContainer,
+    StartContainer,
+    StopContainer,
+)
+from tools.container_use import ContainerLogs, ContainerUse
+from tools.containers import InspectContainer, ListContainers
+from tools.docker_engine import DockerInfo
 from tools.endpoint import ChatCheck, HttpCheck
+from tools.engine_probe import EngineProbe
 from tools.errors import UnknownTool
 from tools.files import ReadFile
 from tools.host import HostFacts
+from tools.image_build import BuildImage
+from tools.image_manifest import ImageManifest
+from tools.image_probe import ImageProbe
+from tools.image_pull import PullImage
+from tools.images import InspectImage, ListImages, RemoveImage
 from tools.imports import ImportProbe
 from tools.installation import InstallPip, PipInstall, PipResolve
 from tools.jobs import JobLogs, JobStatus, StartJob, StopJob
+from tools.memory import MemoryFree
 from tools.network import PortOwner
 from tools.packages import PipCheck, PipList, PipShow, PythonEnvironment
 from tools.search import Grep
-from tools.server import ServerOptions, StartServer, WatchServer
+from tools.server import StartServer, WatchServer
+from tools.server_options import ServerOptions
+from tools.service import StartService
+from tools.service_watch import WatchService
 from tools.shell import Shell
+from tools.weights import WeightsState
+from tools.weights_fetch import FetchConfig, FetchWeights
 
 TOOLS: tuple[Tool[Any, Any], ...] = (
+    Connect(),
     HostFacts(),
+    MemoryFree(),
     PortOwner(),
+    DockerInfo(),
+    ListContainers(),
+    InspectContainer(),
+    ContainerUse(),
+    ContainerLogs(),
+    ListImages(),
+    InspectImage(),
+    ImageManifest(),
+    ImageProbe(),
+    EngineProbe(),
+    WeightsState(),
     PythonEnvironment(),
     ConfigProbe(),
     ImportProbe(),
@@ -35,6 +70,18 @@ TOOLS: tuple[Tool[Any, Any], ...] = (
     ServerOptions(),
     StartServer(),
     WatchServer(),
+    TrustHostKey(),
+    PullImage(),
+    BuildImage(),
+    FetchConfig(),
+    FetchWeights(),
+    StopContainer(),
+    StartContainer(),
+    StartService(),
+    WatchService(),
+    ExecInContainer(),
+    RemoveContainer(),
+    RemoveImage(),
     HttpCheck(),
     ChatCheck(),
     StartJob(),

@@ -1,10 +1,8 @@
-"""Start a server as a job, watch it until it answers or fails, and ask for its options."""
+"""Start a server as a job, and watch it until it answers or fails."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from pathlib import PurePosixPath
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -13,7 +11,6 @@ from pydantic import Field, field_validator
 from tools.base import Args, CallContext, Observation, Risk, Subject, Tool, Watch
 from tools.command import Command, Result
 from tools.errors import ToolFailed
-from tools.help_text import parse_help
 from tools.jobs import (
     STATUS_PARTS,
     TAIL_BYTES,
@@ -32,17 +29,10 @@ SAMPLE_BYTES = 600
 """How much of the end of each log one sample of a running server shows: enough for its progress."""
 ERROR_BYTES = 32768
 """How much of each log, from its first error on, the sample of an ended server shows."""
-HEAD_LINES = 25
-"""How much of a help text is shown; counted in lines, since redaction changes a path's length."""
 LOST_SAMPLES = 5
 """So many samples that cannot be read end a watch."""
 LOG_KEYS = ("out_tail", "err_tail", "out_error", "err_error")
 """All texts of a sample, the best evidence of an error last."""
-LAUNCHERS = re.compile(
-    r"(ba|da|k|z)?sh|busybox|chroot|doas|env|ionice|nice|nohup|nsenter|perl|python.*|ruby|script"
-    r"|setsid|stdbuf|su|sudo|timeout|unshare|xargs"
-)
-"""Programs that run what their words say: for these ``--help`` may be somebody else's word."""
 
 State = Literal["loading", "healthy", "exited", "stuck", "undecided"]
 Python = Annotated[str, Field(pattern=r"^(.*/)?python[0-9.]*$")]
@@ -62,6 +52,7 @@ class StartServer(Tool[StartServerArgs, JobStarted]):
     risk = Risk.CHANGE
     needs = ("config_parses", "imports", "options_known", "port_free")
     establishes = ("process_up",)
+    runs_in = "venv"
 
     def command(self, args: StartServerArgs, call: CallContext) -> Command:
         """Return the command that starts the job."""
@@ -186,60 +177,6 @@ class WatchServer(Watch[WatchServerArgs, ServerState]):
     def subjects(self, args: WatchServerArgs) -> tuple[Subject, ...]:
         """The job and its port."""
         return (job_subject(args.job), port_subject(args.port))
-
-
-class ServerOptionsArgs(Args):
-    """Whose options."""
-
-    argv: tuple[str, ...] = Field(min_length=1)
-    """Program and subcommand; ``--help`` is added."""
-
-
-class HelpObservation(Observation):
-    """What a program's own parser knows."""
-
-    options: list[str]
-    """All spellings, such as ``--torch_dtype`` and ``--torch-dtype``."""
-    positionals: list[str]
-    """Names of words without a dash, such as ``FORCE_MODEL``."""
-    text_head: str
-
-    def headline(self) -> str:
-        """How much it knows."""
-        return f"{len(self.options)} options, positionals: {', '.join(self.positionals) or 'none'}"
-
-
-class ServerOptions(Tool[ServerOptionsArgs, HelpObservation]):
-    """Ask an installed program's ``--help`` for the options and positionals that it knows."""
-
-    def command(self, args: ServerOptionsArgs, call: CallContext) -> Command:
-        """Return the program's own command for help."""
-        return Command.of(*args.argv, "--help", env={"COLUMNS": "120"}, timeout_s=90.0)
-
-    def parse(self, args: ServerOptionsArgs, call: CallContext, result: Result) -> HelpObservation:
-        """Read its help text.
-
-        Raises:
-            ToolFailed: it printed none; the message holds its last lines.
-        """
-        text = plain(result.stdout) or plain(result.stderr)
-        options, positionals = parse_help(text)
-        if not result.ok or not options:
-            said = "" if result.ok else f" ({result.how})"
-            raise ToolFailed(f"{' '.join(args.argv)} --help gave no help{said}:\n{result.tail}")
-        head = "\n".join(text.splitlines()[:HEAD_LINES])
-        return HelpObservation(options=options, positionals=positionals, text_head=head)
-
-    def risk_of(self, args: ServerOptionsArgs) -> Risk:
-        """READ for an installed program with plain subcommands; others may ignore ``--help``."""
-        program, words = PurePosixPath(args.argv[0]), args.argv[1:]
-        if words[:1] == ("-m",):
-            known = program.name.startswith("python") and len(words) == 2
-        else:
-            known = LAUNCHERS.fullmatch(program.name) is None
-            known &= all(re.fullmatch(r"[a-z][a-z0-9_-]*", word) is not None for word in words)
-        installed = program.is_absolute() and program.parent.name == "bin"
-        return Risk.READ if installed and known else Risk.CHANGE
 
 
 def _readable(call: CallContext, results: Iterator[Result]) -> Iterator[dict[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import selectors
 import signal
@@ -48,6 +49,10 @@ class Local:
         running in the background is not waited for. An exception that comes while it runs, such
         as ``KeyboardInterrupt``, ends its whole process group first.
         """
+        if command.via == "engine":
+            return _by_engine(command, on_output)
+        if command.via == "connection":
+            return _of_itself(command)
         begun = time.monotonic()
         try:
             run = _Run(command, on_output)
@@ -200,6 +205,21 @@ class _Run:
         """Send a signal to what is left of the group, as far as we may."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, number)
+
+
+def _by_engine(command: Command, on_output: OnOutput | None) -> Result:
+    from tools.connectors import engine  # most commands need no docker SDK, which takes its time
+
+    return engine.perform(engine.local(command.timeout_s), command, on_output)
+
+
+def _of_itself(command: Command) -> Result:
+    """Answer ``connect``, as an ssh host does; nothing else is asked of this machine."""
+    if command.argv != ("connect",):
+        reason = f"local: there is no connection for `{command.text}`\n"
+        return Result(Ending.EXITED, code=2, stderr=reason)
+    facts = {"kind": "local", "home": str(Path.home()), "shell_ok": True}
+    return Result(Ending.EXITED, code=0, stdout=json.dumps(facts) + "\n")
 
 
 def _environment(command: Command) -> dict[str, str]:
