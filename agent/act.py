@@ -15,10 +15,13 @@ from agent.records import CallRecord
 from agent.run import Run
 from agent.values import CallStatus
 from tools.base import Risk
-from tools.registry import TOOLS
 
-CLAIMED = frozenset(tool.name for tool in TOOLS if "process_up" in tool.establishes)
-"""Changes that may be sent again after a crash: jobs, which are claimed by their call id."""
+CLAIMED = frozenset({"start_server", "build_image", "pull_image", "fetch_config", "fetch_weights"})
+CLAIMED |= {"stop_container", "start_container"}
+"""Changes that may be sent again after a crash: jobs are claimed by their call id, and the others
+come to the same when they are done twice."""
+ENDS = frozenset({"stop_container", "remove_container"})
+"""Tools that end a service, which may be somebody else's."""
 
 
 def act(run: Run) -> None:
@@ -142,8 +145,8 @@ def _answers_itself(
     run: Run, ready: Prepared, asked: ApprovalAsked
 ) -> tuple[ApprovalAnswered, ...]:
     """Return the answer that a flag or the policy gives, if one does."""
-    name, tool = asked.approval_id, ready.tool
-    if run.policy.yes and ready.risk <= Risk.CHANGE and not tool.always_asks:
+    name = asked.approval_id
+    if run.policy.yes and ready.risk <= Risk.CHANGE and _flag_may(run, ready):
         return (ApprovalAnswered(approval_id=name, answer="yes", by="flag"),)
     header = run.view.header
     interactive = header is not None and header.interactive
@@ -151,6 +154,13 @@ def _answers_itself(
         note = "nobody can be asked, and --on-ask deny says that this means no"
         return (ApprovalAnswered(approval_id=name, answer="no", by="policy", note=note),)
     return ()
+
+
+def _flag_may(run: Run, ready: Prepared) -> bool:
+    """Whether ``--yes`` answers: not a question, and no stop that the goal does not name."""
+    stops = [subject.key for subject in ready.touches if subject.kind == "service"]
+    foreign = ready.call.tool in ENDS and ready.call.purpose.kind != "recover"
+    return not ready.tool.always_asks and (not foreign or set(stops) <= set(run.policy.stop))
 
 
 def _go(run: Run, ready: Prepared) -> None:

@@ -6,6 +6,7 @@ decides the same.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Literal
@@ -44,7 +45,15 @@ class Policy(BaseModel):
     ports: tuple[str, ...] = ()
     """Ports that may be listened on: ``8000`` or ``8000-8010``."""
     jobs: bool = True
-    """Whether processes that the run started itself may be stopped."""
+    """Whether processes and containers that the run started itself may be stopped."""
+    images: tuple[str, ...] = ()
+    """Images of the goal: layers may be built on them, and containers started of them."""
+    stop: tuple[str, ...] = ()
+    """Containers of others whose stop may be asked for, and that ``--yes`` lets be stopped."""
+    pull: bool = False
+    """Whether images of the goal may be pulled."""
+    download_gb: float = 0.0
+    """Weights of up to so many gigabytes may be fetched."""
     download_mb: float = 500.0
     torch_index: str = ""
     """Index of CPU builds of torch."""
@@ -55,6 +64,11 @@ class Policy(BaseModel):
             return ()
         words = [f"change what is inside {path}, and run it" for path in self.paths]
         words += [f"listen on port {port} of this machine" for port in self.ports]
+        words += [f"build on {image}, and run it" for image in self.images]
+        if self.pull:
+            words.append("pull images of the goal")
+        if self.download_gb:
+            words.append(f"fetch weights of up to {self.download_gb:g} GB")
         if self.jobs:
             words.append("stop processes that this run started")
         return tuple(words)
@@ -77,6 +91,10 @@ def policy_for(goal: Goal, mode: Mode, **more: object) -> Policy:
         "paths": goal.allow.paths,
         "ports": ports,
         "download_mb": goal.allow.download_mb,
+        "images": tuple(item.image for item in goal.candidates if item.image),
+        "stop": goal.allow.stop,
+        "pull": goal.allow.pull,
+        "download_gb": goal.allow.download_gb,
     }
     return Policy.model_validate(fields | more)
 
@@ -106,8 +124,11 @@ def decide(
 
 
 def _by_grants(policy: Policy, call: ToolCall, touches: tuple[Subject, ...]) -> Decision:
-    if call.tool == StartJob().name:
+    if call.tool in OF_ONES_OWN:
         return Decision(word=Word.ASK, reason="no grant covers a command of one's own")
+    special = _RULES.get(call.tool)
+    if special is not None:
+        return special(policy, call)
     outside = [subject for subject in touches if not _granted(policy, subject)]
     if outside or not touches:
         names = ", ".join(str(subject) for subject in outside) or "something unnamed"
@@ -133,6 +154,53 @@ def _granted(policy: Policy, subject: Subject) -> bool:
     if subject.kind in {"environment", "file", "model", "program"}:
         return any(_inside(subject.key, path) for path in policy.paths)
     return False
+
+
+def _of_others(policy: Policy, call: ToolCall) -> Decision:
+    """A stop is granted for what the run started itself, which the gate has made sure of."""
+    if call.purpose.kind == "recover" and policy.jobs:
+        return Decision(word=Word.ALLOW, reason="granted: the run started it itself")
+    return Decision(word=Word.ASK, reason="it ends what others may be using")
+
+
+def _start(policy: Policy, call: ToolCall) -> Decision:
+    image, port = str(call.args["image"]), int(call.args["port"])
+    known = image in policy.images or image.startswith("bringup.")
+    if known and any(_in_range(port, text) for text in policy.ports):
+        return Decision(word=Word.ALLOW, reason="granted: an image and a port of the goal")
+    return Decision(word=Word.ASK, reason=f"no grant covers {image} on port {port}")
+
+
+def _build(policy: Policy, call: ToolCall) -> Decision:
+    if call.args["base"] in policy.images:
+        return Decision(word=Word.ALLOW, reason="granted: a layer on an image of the goal")
+    return Decision(word=Word.ASK, reason=f"no grant covers a build on {call.args['base']}")
+
+
+def _pull(policy: Policy, call: ToolCall) -> Decision:
+    if policy.pull and call.args["image"] in policy.images:
+        return Decision(word=Word.ALLOW, reason="granted: the goal allows pulls")
+    return Decision(word=Word.ASK, reason="the goal does not allow pulls (`allow: {pull: true}`)")
+
+
+def _fetch(policy: Policy, call: ToolCall) -> Decision:
+    if policy.download_gb > 0:
+        return Decision(word=Word.ALLOW, reason="granted: the goal allows downloads")
+    return Decision(word=Word.ASK, reason="no grant covers a download (`allow: {download_gb: …}`)")
+
+
+OF_ONES_OWN = (StartJob().name, "exec_in_container")
+"""Tools that run whatever they are told."""
+_RULES: dict[str, Callable[[Policy, ToolCall], Decision]] = {
+    "stop_container": _of_others,
+    "remove_container": _of_others,
+    "start_service": _start,
+    "build_image": _build,
+    "pull_image": _pull,
+    "fetch_config": _fetch,
+    "fetch_weights": _fetch,
+}
+"""What ``auto`` grants to tools whose subjects do not tell enough."""
 
 
 def _in_range(port: int, text: str) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from agent.checks import CHECKS, Standing
+from agent.check import Standing
+from agent.checks import check_of
 from agent.dispatch import look
 from agent.judge import Verdict
 from agent.run import Run
@@ -27,13 +28,15 @@ def run_check(
     Raises:
         ConnectionFailed: the target cannot be reached.
     """
-    check = CHECKS[name]
+    check = check_of(run.view, name)
     site = site_of(run.view)
     call = check.probe(run.view, site)
     if call is None:
         return Standing(check.idle)
     ended = look(run, call.model_copy(update={"id": call_id}), origin)
+    if ended.status is not CallStatus.OK and check.refusal_decides:
+        return Standing(Verdict(False, "no answer", ended.message), (ended.id,))
     if ended.status is not CallStatus.OK:
         return Standing(Verdict(None, ended.message), (ended.id,))
     seen = find(call.tool).observation_type.model_validate(ended.observation)
-    return Standing(check.judge(seen, site), (ended.id,))
+    return Standing(check.verdict(run.view, seen, site), (ended.id,))

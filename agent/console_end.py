@@ -53,9 +53,10 @@ def end_of(story: Story) -> End:
         return End("BROKEN OFF", "yellow", (Fact("", "The run has no end on record."), go_on))
     report = ended.report
     if ended.outcome is Outcome.READY:
-        facts = (*_ready(report), *_checks(report), *_fixes(report))
+        facts = (*_ready(report), *_checks(report), *_fixes(report), *_images(report, run_id))
     else:
-        facts = (*_not_ready(ended, story), *_checks(report), *_fixes(report))
+        found = (*_checks(report), *_fixes(report), *_images(report, run_id))
+        facts = (*_not_ready(ended, story), *found)
     title = ended.outcome.value.replace("_", " ").upper()
     style = _STYLES.get(ended.outcome, "yellow")
     facts = (*facts, *_running(report, run_id))
@@ -156,6 +157,18 @@ def _fixes(report: dict[str, Any]) -> Iterator[Fact]:
     for fix in report.get("fixes") or ():
         words = f"{fix.get('verdict')}: {fix.get('cause')}; {fix.get('plan')}"
         yield Fact(f"fix {fix.get('fix')}", cut(one_line(words), _LONGEST))
+
+
+def _images(report: dict[str, Any], run_id: str) -> Iterator[Fact]:
+    """Yield what was given up, what pip's conflicts come to, and what of others was stopped."""
+    for item in report.get("rejected") or ():
+        words = f"{item.get('candidate')}: {item.get('reason')}"
+        yield Fact("given up", cut(one_line(words), _LONGEST))
+    for item in report.get("conflicts") or ():
+        yield Fact("conflict", cut(one_line(str(item.get("text", ""))), _LONGEST))
+    for item in report.get("stopped") or ():
+        words = f"{item.get('service')} (bringup undo {run_id}, or {item.get('restart')})"
+        yield Fact("stopped", one_line(words))
 
 
 def _running(report: dict[str, Any], run_id: str) -> Iterator[Fact]:

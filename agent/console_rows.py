@@ -67,9 +67,12 @@ class Story:
         what = f"{goal.get('kind', 'serve')} {goal.get('model', '?')}"
         lines = [Line(what, "bold", wrap=True)]
         at = f", at {goal.get('host', '')}:{goal['port']}" if goal.get("port") else ""
-        for candidate in (goal.get("candidates") or ())[:1]:
-            engine, venv = candidate.get("engine", "?"), candidate.get("venv", "?")
-            lines.append(Line(f"with {engine} in {venv}{at}", wrap=True))
+        candidates = goal.get("candidates") or ()
+        for candidate in candidates[:1]:
+            place = candidate.get("image") or candidate.get("venv") or "?"
+            more = f", or {len(candidates) - 1} more" if len(candidates) > 1 else ""
+            words = f"with {candidate.get('engine', '?')} in {place}{more}{at}"
+            lines.append(Line(words, wrap=True))
         how = f"{event.mode}, {event.brain} decides"
         lines.append(Line(f"run {event.run_id} · {how}", "dim", wrap=True))
         if event.grants:

@@ -96,6 +96,28 @@ class UsePort(Tool[UsePortArgs, Said]):
         return "the next run asks for the goal's own port again"
 
 
+class UseCandidateArgs(Args):
+    """Which candidate to go on with, and why not the one before."""
+
+    number: int = Field(ge=0, description="Its place in the goal's list, from 0.")
+    reason: str = Field(description="Why the present candidate is given up, with event ids.")
+
+
+class UseCandidate(Tool[UseCandidateArgs, Said]):
+    """Give the present candidate up and go on with another one that the goal names."""
+
+
+class UseImageArgs(Args):
+    """Which image stands in for a candidate's own."""
+
+    base: str = Field(description="The candidate's image, as the goal names it.")
+    image: str = Field(pattern=r"^bringup\.[0-9a-f]{16}$", description="An image derived from it.")
+
+
+class UseImage(Tool[UseImageArgs, Said]):
+    """Use an image that was derived from the candidate's before, instead of building it again."""
+
+
 class GiveUpArgs(Args):
     """Why the goal cannot be reached from here."""
 
@@ -110,6 +132,15 @@ class GiveUp(Tool[GiveUpArgs, Said]):
 
 CONTROLS: dict[str, Tool[Args, Said]] = {
     tool.name: tool  # type: ignore[misc]
-    for tool in (RecordDiagnosis(), Applied(), ClaimReady(), Ask(), UsePort(), GiveUp())
+    for tool in (
+        RecordDiagnosis(),
+        Applied(),
+        ClaimReady(),
+        Ask(),
+        UsePort(),
+        UseCandidate(),
+        UseImage(),
+        GiveUp(),
+    )
 }
 """All control tools by name."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent import diagnose, gate
 from agent.checking import run_check
-from agent.checks import CHECKS, standing
+from agent.checks import checks_of, standing
 from agent.control import (
     AppliedArgs,
     AskArgs,
@@ -15,6 +15,8 @@ from agent.control import (
     DiagnosisArgs,
     GiveUpArgs,
     Said,
+    UseCandidateArgs,
+    UseImageArgs,
     UsePortArgs,
 )
 from agent.dispatch import Prepared, closing, end
@@ -23,6 +25,7 @@ from agent.records import FixRecord
 from agent.run import Run
 from agent.site import site_of
 from agent.values import CallStatus, FixVerdict
+from tools.images import ImageState, InspectImage
 
 
 def carry_out(run: Run, ready: Prepared) -> None:
@@ -37,15 +40,17 @@ def _said(run: Run, ready: Prepared, said: Said, *found: AnyEvent) -> None:
 
 
 def _record_diagnosis(run: Run, ready: Prepared, args: DiagnosisArgs) -> None:
-    if args.check not in CHECKS:
-        known = ", ".join(CHECKS)
+    site = site_of(run.view)
+    checks = checks_of(site)
+    if args.check not in checks:
+        known = ", ".join(checks)
         end(run, ready.call, CallStatus.INVALID, f"no check {args.check}; known: {known}")
         return
     last = next(reversed(run.view.diagnoses.values()), None)
     if last is not None and last.seq == run.view.cursor:  # the run broke off right behind it
         _said(run, ready, _recorded(last))
         return
-    site, check = site_of(run.view), CHECKS[args.check]
+    check = checks[args.check]
     subject = check.subject(site)
     ruling = gate.evidence_ruling(run.view, site.target, subject, args.evidence)
     if not ruling.go:
@@ -148,6 +153,29 @@ def _use_port(run: Run, ready: Prepared, args: UsePortArgs) -> None:
     _said(run, ready, Said(text=f"port {args.port} from now on", port=args.port))
 
 
+def _use_candidate(run: Run, ready: Prepared, args: UseCandidateArgs) -> None:
+    view = run.view
+    names = [item.title for item in view.need_goal().candidates]
+    if args.number >= len(names):
+        words = f"there is no candidate {args.number}; the goal names {len(names)}, from 0"
+        end(run, ready.call, CallStatus.INVALID, words)
+    elif args.number in {view.candidate, *view.rejected}:
+        words = f"candidate {args.number} is the present one, or was given up before"
+        end(run, ready.call, CallStatus.REFUSED, words)
+    else:
+        _said(run, ready, Said(text=f"{names[args.number]} from now on"))
+
+
+def _use_image(run: Run, ready: Prepared, args: UseImageArgs) -> None:
+    rows = run.view.facts.known(InspectImage)
+    seen = [row.observation for row in rows if row.args.get("image") == args.image]
+    if not any(isinstance(state, ImageState) and state.present for state in seen):
+        words = f"{args.image} has not been seen on the host; inspect_image tells"
+        end(run, ready.call, CallStatus.REFUSED, words)
+        return
+    _said(run, ready, Said(text=f"{args.image}, derived before, stands in for {args.base}"))
+
+
 def _give_up(run: Run, ready: Prepared, args: GiveUpArgs) -> None:
     said = Said(text=args.cause)
     end(run, ready.call, CallStatus.OK, args.cause, said.model_dump(mode="json"))
@@ -159,5 +187,7 @@ _ACTS: dict[type, Callable[[Run, Prepared, Any], None]] = {
     ClaimArgs: _claim,
     AskArgs: _ask,
     UsePortArgs: _use_port,
+    UseCandidateArgs: _use_candidate,
+    UseImageArgs: _use_image,
     GiveUpArgs: _give_up,
 }

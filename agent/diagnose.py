@@ -11,9 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from agent import knowledge
-from agent.checks import CHECKS, standing
+from agent.checks import check_of, standing
 from agent.fold import View
-from agent.kinds import missing_module, resource_held, unknown, unsupported_model, version_pin
+from agent.kinds import (
+    host_key,
+    missing_module,
+    resource_held,
+    unknown,
+    unsupported_model,
+    version_pin,
+)
 from agent.kinds.base import Case, Failure, Hypothesis
 from agent.knowledge import Signature
 from agent.site import site_of
@@ -24,6 +31,11 @@ KINDS: dict[str, Callable[[Case], Hypothesis]] = {
     "missing-module": missing_module.explain,
     "unsupported-model": unsupported_model.explain,
     "resource-held": resource_held.explain,
+    "host-key": host_key.explain,
+    "wrong-platform": unknown.explain,
+    "gpu-runtime": unknown.explain,
+    "permission": unknown.explain,
+    "download": unknown.explain,
     "unknown": unknown.explain,
 }
 """The working kinds; a kind turns a matched failure into a hypothesis."""
@@ -51,7 +63,14 @@ def rank(view: View, check: str) -> list[Hypothesis]:
         if not matches:
             found.append(_weigh(unknown.explain(Case(view, site, failure, None, {})), bonus))
     left = [_without_refused(view, item) for item in found if not _refuted(view, item)]
-    return sorted(left or found, key=lambda item: -item.score)
+    tried = [replace(item, fix=None, probe=None, advice=_tried(item)) for item in found]
+    return sorted(left or tried, key=lambda item: -item.score)
+
+
+def _tried(hypothesis: Hypothesis) -> str:
+    plan = hypothesis.fix.text if hypothesis.fix else ""
+    words = f"It was tried and did not help: {plan}." if plan else ""
+    return f"{words} {hypothesis.advice}".strip()
 
 
 def failures(view: View, check: str) -> list[tuple[Failure, float]]:
@@ -63,9 +82,9 @@ def failures(view: View, check: str) -> list[tuple[Failure, float]]:
         words = record.message or str(record.status)
         failure = Failure(record.call.tool, words, subject, site.target, (f"e{record.ended}",))
         rows.append((failure, NEARER))
-    now = standing(view, CHECKS[check])
+    now = standing(view, check_of(view, check))
     if now.verdict.failure:
-        subject = CHECKS[check].subject(site)
+        subject = check_of(view, check).subject(site)
         own = Failure(check, now.verdict.failure, subject, site.target, now.evidence)
         rows.append((own, 0.0))
     return rows
@@ -75,7 +94,8 @@ def signature_of(view: View, check: str, text: str) -> str:
     """Name a failure so that the same one has the same name: the playbook's id, else its words."""
     failure = Failure(check, text, site_of(view).environment, "", ())
     for match in _matches(failure):
-        values = ",".join(f"{key}={value}" for key, value in sorted(match.groups.items()))
+        kept = sorted(set(match.groups) - set(match.signature.measures))
+        values = ",".join(f"{key}={match.groups[key]}" for key in kept)
         return f"{match.signature.id}({values})" if values else match.signature.id
     line = unknown.decisive_line(text)
     plain = re.sub(r"0x[0-9a-f]+|\d+", "N", line)

@@ -6,6 +6,7 @@ came back is recorded as it came, so a replay can read it again with today's par
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +19,10 @@ from agent.values import CallStatus, ToolCall
 from tools import registry
 from tools.base import Args, Risk, Subject, Tool, Watch
 from tools.command import Command, Ending, Result
+from tools.connectors.docker import exec_command
 from tools.errors import BadReply, ConnectionFailed, ToolFailed, UnknownTool
 
+CONTAINER_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
 SLOWER = 1.25
 """Each wait between two samples is so many times the one before, up to ``SLOWEST_S``."""
 SLOWEST_S = 5.0
@@ -56,12 +59,30 @@ def prepare(run: Run, call: ToolCall) -> Prepared:
     except ValidationError as error:
         lines = [f"{'.'.join(map(str, e['loc'])) or 'args'}: {e['msg']}" for e in error.errors()]
         raise Invalid(f"{call.tool}: {'; '.join(lines)}") from error
-    if call.tool not in CONTROLS and call.target not in run.connectors:
+    full = call.model_copy(update={"args": args.model_dump(mode="json")})
+    command = None
+    if call.tool not in CONTROLS:
+        command = _placed(run, call, tool.command(args, run.context(call.id, call.target)))
+    return Prepared(full, tool, args, tool.risk_of(args), tool.subjects(args), command)
+
+
+def _placed(run: Run, call: ToolCall, command: Command) -> Command:
+    """Return the command as the host gets it: ``HOST/CONTAINER`` is inside a running container.
+
+    Raises:
+        Invalid: the target is no host of the goal, or the command is one for the host itself.
+    """
+    host, _, container = call.target.partition("/")
+    if host not in run.connectors:
         known = ", ".join(sorted(run.connectors))
         raise Invalid(f"there is no target {call.target}; known: {known}")
-    full = call.model_copy(update={"args": args.model_dump(mode="json")})
-    command = None if call.tool in CONTROLS else tool.command(args, run.context(call.id))
-    return Prepared(full, tool, args, tool.risk_of(args), tool.subjects(args), command)
+    if not container:
+        return command
+    if not re.fullmatch(CONTAINER_NAME, container, re.ASCII):
+        raise Invalid(f"{call.target}: what follows the slash is no container's name")
+    if command.via != "process":
+        raise Invalid(f"{call.tool} is for the host {host} itself, not for a container there")
+    return exec_command(container, command)
 
 
 def queue(run: Run, ready: Prepared, origin: str) -> None:
@@ -147,7 +168,7 @@ def execute(run: Run, ready: Prepared) -> CallEnded:
 
 def _sample(run: Run, ready: Prepared, command: Command, began: float) -> CallEnded:
     call, tool = ready.call, ready.tool
-    connector = run.connectors[call.target]
+    connector = run.connectors[call.target.partition("/")[0]]
     results: list[Result] = []
     wait = tool.interval_s if isinstance(tool, Watch) else 0.0
 

@@ -121,18 +121,25 @@ def stop_servers(run: Run) -> list[str]:
     left: list[str] = []
     for record in started:
         job = view.job_of(record)
-        gone = job in view.stopped or _stop(run, record.call, job)
+        gone = job in view.effects.stopped or _stop(run, record.call, job)
         if not gone and record.status is not CallStatus.FAILED:
             left.append(job)
+    for name, record in list(view.effects.services.items()):
+        if name not in view.effects.removed and not _stop(run, record.call, name):
+            left.append(name)
     return left
 
 
-def _stop(run: Run, started: ToolCall, job: str) -> bool:
-    call = stop_call(job, started, STOPS)
+def _stop(run: Run, started: ToolCall, name: str) -> bool:
+    carry_out(run, stop_call(name, started, STOPS))
+    return name in run.view.effects.stopped | run.view.effects.removed
+
+
+def carry_out(run: Run, call: ToolCall) -> CallStatus:
+    """Make a call of the person's, outside of any brain, on the run's record."""
     ready = prepare(run, call.model_copy(update={"id": f"x{run.view.cursor}"}))
     queue(run, ready, "brain")
     try:
-        execute(run, ready)
+        return execute(run, ready).status
     except ConnectionFailed:
-        return False
-    return job in run.view.stopped
+        return CallStatus.UNKNOWN

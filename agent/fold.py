@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from agent.control import CONTROLS
+from agent.effects import Effects
 from agent.events import (
     AnyEvent,
     ApprovalAnswered,
@@ -69,16 +70,15 @@ class View:
         self.error: ErrorMet | None = None
         self.ended: RunEnded | None = None
         self.port: int | None = None
-        self.servers: dict[str, CallRecord] = {}
-        """Servers that this run started and did not stop, oldest first: job name to call."""
-        self.stopped: set[str] = set()
-        """Jobs that this run ended."""
+        self.candidate = 0
+        """Number of the candidate that is tried now."""
+        self.rejected: dict[int, str] = {}
+        """Candidates that were given up, with the reason."""
+        self.effects = Effects()
         self.refused: list[CallRecord] = []
         """Changes that a person or the policy refused."""
         self.failed_changes: list[CallRecord] = []
         self.failed_looks = FailedLooks()
-        self._over: set[str] = set()
-        """Jobs of which nothing was left when they were last looked at."""
         for event in events:
             self.apply(event)
 
@@ -106,6 +106,11 @@ class View:
         return [fix for fix in self.fixes.values() if fix.closed is None]
 
     @property
+    def servers(self) -> dict[str, CallRecord]:
+        """Servers that this run started and did not stop, oldest first: job name to call."""
+        return self.effects.servers
+
+    @property
     def server_job(self) -> str | None:
         """The job of the server that was started last and not stopped."""
         return next(reversed(self.servers), None)
@@ -123,7 +128,7 @@ class View:
             for record in self.calls.values()
             if record.call.tool == "start_server" and record.status is CallStatus.UNKNOWN
         }
-        gone = self.stopped | self._over
+        gone = self.effects.over
         return {job: by for job, by in (self.servers | unsure).items() if job not in gone}
 
     def diagnosis_of(self, fix: FixRecord) -> DiagnosisRecorded:
@@ -175,6 +180,7 @@ def _ended(view: View, event: CallEnded) -> None:
     if record.had_effect and event.status is not CallStatus.OK:
         view.failed_changes.append(record)
     view.failed_looks.note(record)
+    view.effects.note(record, event)
     if event.status is CallStatus.OK:
         _learn(view, record, event)
     if event.status is CallStatus.REFUSED and record.risk > Risk.READ:
@@ -186,8 +192,7 @@ def _ended(view: View, event: CallEnded) -> None:
 def _learn(view: View, record: CallRecord, event: CallEnded) -> None:
     name = record.call.tool
     if name in CONTROLS:
-        if name == "use_port":
-            view.port = int(event.observation["port"])
+        _control(view, record, event)
         return
     tool = registry.find(name)
     observation = tool.observation_type.model_validate(event.observation)
@@ -202,14 +207,6 @@ def _learn(view: View, record: CallRecord, event: CallEnded) -> None:
             event.seq,
         )
     )
-    if name == "start_server":
-        view.servers[str(event.observation["job"])] = record
-    if name in ("job_status", "watch_server"):
-        _look_at_job(view, str(record.call.args["job"]), event.observation)
-    if name == "stop_job" and event.observation["outcome"] != "survived":
-        job = str(event.observation["job"])
-        view.stopped.add(job)
-        view.servers.pop(job, None)
     if record.risk > Risk.READ:
         view.failed_changes = [
             failed
@@ -218,11 +215,13 @@ def _learn(view: View, record: CallRecord, event: CallEnded) -> None:
         ]
 
 
-def _look_at_job(view: View, job: str, seen: dict[str, Any]) -> None:
-    if seen["state"] in ("exited", "lost") and not seen.get("processes"):
-        view._over.add(job)
-    else:
-        view._over.discard(job)
+def _control(view: View, record: CallRecord, event: CallEnded) -> None:
+    if record.call.tool == "use_port":
+        view.port = int(event.observation["port"])
+    elif record.call.tool == "use_candidate":
+        view.rejected[view.candidate] = str(record.call.args["reason"])
+        view.candidate = int(record.call.args["number"])
+        view.failed_changes = []
 
 
 def _asked(view: View, event: ApprovalAsked) -> None:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from agent import diagnose
-from agent.checks import CHECKS, Standing, standing
+from agent.check import Standing
+from agent.checks import check_of, standing
 from agent.fold import View
 from agent.kinds.base import Hypothesis
 from agent.site import site_of
@@ -46,20 +47,22 @@ def frontier(view: View) -> Frontier:
     return DONE
 
 
-def establishers(check: str) -> list[Any]:
-    """Return the tools that can make a check true, the least risky first."""
-    able = [tool for tool in TOOLS if check in tool.establishes]
+def establishers(view: View, check: str) -> list[Any]:
+    """Return the tools that can make a check true where the run stands, the least risky first."""
+    kind = "image" if site_of(view).is_image else "venv"
+    able = [tool for tool in TOOLS if check in tool.establishes and tool.runs_in in ("", kind)]
     return sorted(able, key=lambda tool: tool.risk)
 
 
-def redo_for(check: str) -> str:
+def redo_for(view: View, check: str) -> str:
     """Return the tool that has to run again before ``check`` can come out otherwise."""
-    for name in (check, *CHECKS[check].needs):
-        able = establishers(name)
+    needs = check_of(view, check).needs
+    for name in (check, *needs):
+        able = establishers(view, name)
         if able:
             return str(able[0].name)
-    for need in CHECKS[check].needs:
-        deeper = redo_for(need)
+    for need in needs:
+        deeper = redo_for(view, need)
         if deeper:
             return deeper
     return ""
@@ -70,7 +73,7 @@ Path = tuple[str, ...]
 
 
 def _descend(view: View, name: str, path: Path = ()) -> Frontier | None:
-    check = CHECKS[name]
+    check = check_of(view, name)
     now = standing(view, check)
     if now.verdict.passed:
         return None
@@ -95,7 +98,7 @@ def _stuck(view: View, name: str, now: Standing) -> Frontier:
 
 
 def _look(view: View, name: str, now: Standing, path: Path) -> Frontier:
-    call = CHECKS[name].probe(view, site_of(view))
+    call = check_of(view, name).probe(view, site_of(view))
     if call is None:
         raise ValueError(f"the check {name} is undecided and has nothing to ask")
     return _needs(view, find(call.tool).needs, path) or Frontier("look", name, now, call)
@@ -115,7 +118,7 @@ def _diagnose(view: View, name: str, now: Standing, path: Path) -> Frontier:
 
 
 def _advance(view: View, name: str, now: Standing, path: Path) -> Frontier:
-    for tool in establishers(name):
+    for tool in establishers(view, name):
         if any(record.call.tool == tool.name for record in view.failed_changes):
             break
         found = _needs(view, tool.needs, path)

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent.checks import CHECKS, standing
+from agent.checks import check_of, checks_of, standing
 from agent.fold import View
+from agent.site import site_of
 from agent.values import CallStatus, Purpose, ToolCall
 from tools.base import Risk, Subject
 
@@ -87,11 +88,11 @@ def _fix(view: View, purpose: Purpose, touches: tuple[Subject, ...]) -> Ruling:
 
 
 def _advance(view: View, purpose: Purpose, touches: tuple[Subject, ...]) -> Ruling:
-    if purpose.ref not in CHECKS:
+    if purpose.ref not in checks_of(site_of(view)):
         return Ruling(False, f"advance names an unmet check; `{purpose.ref}` is not a check")
-    if standing(view, CHECKS[purpose.ref]).verdict.passed:
+    if standing(view, check_of(view, purpose.ref)).verdict.passed:
         return Ruling(False, f"advance names an unmet check; {purpose.ref} holds already")
-    if purpose.postcondition not in CHECKS:
+    if purpose.postcondition not in checks_of(site_of(view)):
         return Ruling(False, "advance names the check that is probed afterwards as postcondition")
     return GO
 

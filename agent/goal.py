@@ -6,23 +6,17 @@ here and nowhere else, relative to the goal file.
 
 from __future__ import annotations
 
-import difflib
 import posixpath
-import reprlib
+import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import yaml
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_validator,
-)
+from pydantic import Field, ValidationError
 
 from agent import knowledge
+from agent.explain import explain, unknown_word
+from agent.goal_parts import Allow, Candidate, Host, Kind, Limits, Needs, Part
 from agent.problems import Problem
 
 DEFAULT_CHECKS: dict[str, tuple[str, ...]] = {
@@ -32,119 +26,67 @@ DEFAULT_CHECKS: dict[str, tuple[str, ...]] = {
 
 
 CHECK_NAMES = (
+    "connected",
+    "docker_answers",
+    "image_present",
     "environment_usable",
     "model_readable",
+    "architecture_resolves",
     "config_parses",
     "imports",
+    "weights_at_hand",
+    "memory_free",
     "port_free",
     "process_up",
     "health",
     "chat",
 )
 """Checks that a goal may name; ``checks.py`` says what each does."""
+OF_IMAGES = (
+    "docker_answers",
+    "image_present",
+    "architecture_resolves",
+    "weights_at_hand",
+    "memory_free",
+)
+"""Those that only a candidate with an image has."""
 
 
 class GoalError(Problem):
     """The goal cannot be used; the message says what, where and what to do."""
 
 
-class Part(BaseModel):
-    """What all parts of a goal share: frozen, and no unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Host(Part):
-    """A machine that the goal may use."""
-
-    name: str = "local"
-    address: str = "local"
-    """``local``; ssh addresses come with the ssh connector."""
-    python: str = "python3"
-    """A Python ≥ 3.8 on the host, for probes that need no environment."""
-
-
-class Candidate(Part):
-    """One environment that might run the model."""
-
-    venv: str = Field(min_length=1)
-    """A virtual environment's folder on the host."""
-    engine: str = "transformers"
-    """A name in ``prompts/playbooks/engines.yaml``, or ``custom`` with ``serve``."""
-    serve: tuple[str, ...] = ()
-    """custom: the server's argument vector; ``{python}``, ``{model}``, ``{port}`` are filled in."""
-    registry: tuple[str, ...] = ()
-    """Modules that register the engine's own config classes, imported before a config is judged."""
-    modules: tuple[str, ...] = ()
-    """custom: modules that have to be importable before the server is started."""
-    health: str = "/health"
-    """custom: path that answers 200 once the server is up."""
-    requirements: tuple[str, ...] = ()
-    """What the environment should hold, such as ``torch==2.13.0``; bounds every fix."""
-    keep: tuple[str, ...] = ("torch",)
-    """Distributions that no fix may move."""
-
-
-def _port_range(value: Any) -> str:
-    words = str(value).split("-")
-    numbers = [int(word) for word in words if word.isascii() and word.isdecimal()]
-    if len(numbers) != len(words) or len(words) > 2 or not 1 <= numbers[0] <= numbers[-1] <= 65535:
-        raise ValueError("a port, such as 8001, or a range, such as 8001-8010, is needed")
-    return str(value)
-
-
-PortRange = Annotated[str, BeforeValidator(_port_range)]
-
-
-class Allow(Part):
-    """What the person allows beforehand."""
-
-    paths: tuple[str, ...] = ()
-    """Folders in which changes are allowed."""
-    ports: tuple[PortRange, ...] = ()
-    """Ports that may be used when the asked one is held: ``8001`` or ``8001-8010``."""
-    download_mb: float = 500.0
-    """At 2000 or more, an install of an accelerator build (gigabytes) is not asked about."""
-
-
-class Limits(Part):
-    """What a run may use."""
-
-    steps: int = Field(default=60, gt=0)
-    minutes: float = Field(default=60.0, gt=0)
-
-
 class Goal(Part):
     """A goal, complete and with absolute paths."""
 
-    kind: Literal["serve", "train", "diagnose"] = "serve"
+    kind: Kind = "serve"
     model: str = Field(min_length=1)
-    """A model directory, or a bare config.json."""
+    """A model directory, a bare config.json, or a hub's name (``org/name``)."""
+    revision: str = Field(default="main", pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$")
+    """Branch, tag or commit of a hub's model."""
+    hub: str = Field(default="", pattern=r"^(https?://[^\s]+)?$")
+    """Address of the hub; empty: the default of ``huggingface_hub`` there."""
     hosts: tuple[Host, ...] = Field((Host(),), min_length=1)
     candidates: tuple[Candidate, ...] = Field(min_length=1)
     host: str = Field(default="127.0.0.1", pattern=r"^([A-Za-z0-9][A-Za-z0-9.-]*|[0-9A-Fa-f:.]+)$")
     """The address that the server listens on."""
     port: int = Field(8000, ge=1, le=65535)
+    name: str = Field(default="", pattern=r"^([A-Za-z0-9][A-Za-z0-9_.-]*)?$")
+    """Name of the server's container; empty: one made of the run's id."""
     options: dict[str, bool | str | int | float] = Field(default_factory=dict)
     """Further options for the server, such as ``device: cpu``; ``true``: without a value."""
     checks: tuple[str, ...] = ()
+    needs: Needs = Needs()
     allow: Allow = Allow()
     limits: Limits = Limits()
     on_interrupt: Literal["keep", "stop"] = "keep"
 
-    @field_validator("hosts", mode="before")
-    @classmethod
-    def _host_names(cls, value: Any) -> Any:
-        if isinstance(value, list | tuple):
-            return [
-                {"name": item, "address": item} if isinstance(item, str) else item for item in value
-            ]
-        return value
-
     @property
     def all_checks(self) -> tuple[str, ...]:
-        """The goal's checks, or those that its kind implies."""
-        return self.checks or DEFAULT_CHECKS.get(self.kind, ())
+        """The goal's checks, or those that its kind implies; an image's engine counts too."""
+        implied = DEFAULT_CHECKS.get(self.kind, ())
+        of_images = all(item.image for item in self.candidates)
+        return self.checks or (("architecture_resolves", *implied) if of_images else implied)
 
 
 def load_goal(path: Path) -> Goal:
@@ -196,14 +138,46 @@ def parse_goal(data: dict[str, Any], *, base: Path, where: str) -> Goal:
     _known_words(goal, where)
     if goal.kind not in DEFAULT_CHECKS:
         raise GoalError(f"{where}: kind: {goal.kind} is not built yet; use serve or diagnose")
-    model = _absolute(goal.model, base, where) if _looks_like_path(goal.model, base) else goal.model
+    return _absolute_paths(goal, base, where)
+
+
+def _absolute_paths(goal: Goal, base: Path, where: str) -> Goal:
+    """Make paths of this machine absolute; those of another one have to be so already."""
+    remote = goal.hosts[0].is_remote
+
+    def path(text: str) -> str:
+        if not remote:
+            return _absolute(text, base, where)
+        if not text.startswith("/"):
+            raise GoalError(f"{where}: {text}: a path on {goal.hosts[0].name} has to be absolute")
+        return posixpath.normpath(text)
+
+    is_path = goal.model.startswith((".", "/", "~")) or goal.model.endswith(".json")
+    if is_path or (not remote and (base / goal.model).exists()):
+        model = path(goal.model)
+    else:
+        model = goal.model
+        _need_models_folder(goal, where)
     candidates = tuple(
-        item.model_copy(update={"venv": _absolute(item.venv, base, where)})
+        item.model_copy(update={"venv": path(item.venv)}) if item.venv else item
         for item in goal.candidates
     )
-    paths = tuple(_absolute(item, base, where) for item in goal.allow.paths)
-    allow = goal.allow.model_copy(update={"paths": paths})
+    allow = goal.allow.model_copy(update={"paths": tuple(map(path, goal.allow.paths))})
     return goal.model_copy(update={"model": model, "candidates": candidates, "allow": allow})
+
+
+def _need_models_folder(goal: Goal, where: str) -> None:
+    """A hub's model needs a folder to be fetched into; only images fetch yet."""
+    if any(item.image for item in goal.candidates):
+        if not re.fullmatch(r"[\w.-]+/[\w.-]+", goal.model, re.ASCII):
+            raise GoalError(
+                f"{where}: model: {goal.model} is neither a path nor a hub's name (org/name)"
+            )
+        if not goal.hosts[0].models:
+            raise GoalError(
+                f"{where}: hosts: `models` has to name a folder on {goal.hosts[0].name} for"
+                f" the weights of {goal.model}"
+            )
 
 
 def recorded_goal(data: dict[str, Any], version: str) -> Goal:
@@ -221,59 +195,36 @@ def recorded_goal(data: dict[str, Any], version: str) -> Goal:
 
 def _known_words(goal: Goal, where: str) -> None:
     """Refuse names of engines and checks that nothing here knows, and what is not built yet."""
-    candidate, *more = goal.candidates
     engines = ["custom", *knowledge.load().engines]
-    if more:
-        raise GoalError(f"{where}: one candidate a goal for now; several come with images")
-    if candidate.engine not in engines:
-        raise GoalError(f"{where}: {_unknown('engine', candidate.engine, engines)}")
-    if candidate.engine == "custom" and not candidate.serve:
-        raise GoalError(f"{where}: an engine `custom` needs `serve`: its argument vector")
-    for name in sorted(set(goal.checks) - set(CHECK_NAMES)):
-        raise GoalError(f"{where}: {_unknown('check', name, list(CHECK_NAMES))}")
+    for candidate in goal.candidates:
+        if candidate.engine not in engines:
+            raise GoalError(f"{where}: {unknown_word('engine', candidate.engine, engines)}")
+        if candidate.engine == "custom" and not candidate.serve:
+            raise GoalError(f"{where}: an engine `custom` needs `serve`: its argument vector")
     for host in goal.hosts:
-        if host.address != "local":
-            raise GoalError(f"{where}: host {host.address}: only `local` can be reached for now")
+        if host.is_remote:
+            _known_address(host.address, where)
+    _known_checks(goal, where)
 
 
-def _unknown(what: str, name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(sorted(known))}"
-    return f"unknown {what} `{name}`; {hint}"
+def _known_checks(goal: Goal, where: str) -> None:
+    """Refuse checks that nothing knows, and those of images where a candidate is none."""
+    venvs = [item.venv for item in goal.candidates if item.venv]
+    for name in sorted(goal.checks):
+        if name not in CHECK_NAMES:
+            raise GoalError(f"{where}: {unknown_word('check', name, list(CHECK_NAMES))}")
+        if venvs and name in OF_IMAGES:
+            raise GoalError(f"{where}: the check `{name}` is for images, and {venvs[0]} is none")
 
 
-def explain(error: ValidationError, model: type[BaseModel]) -> str:
-    """Turn a validation error into one clear line, with the nearest known key for a typo."""
-    first = min(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
-    spot = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        wrong = str(first["loc"][-1])
-        known = sorted(_keys_at(model, first["loc"][:-1]))
-        return _unknown("key", wrong, known).replace(f"`{wrong}`", f"`{spot}`")
-    if first["type"] == "missing":
-        return f"the key `{spot}` is missing"
-    words = first["msg"].removeprefix("Value error, ")
-    words = f"{words[:1].lower()}{words[1:]}".replace("tuple", "list")
-    return f"{spot}: {words} (got {reprlib.repr(first['input'])})"
+def _known_address(address: str, where: str) -> None:
+    """Refuse an address that ssh would not take for one, such as an option."""
+    from tools.connectors.ssh_config import parse_address
 
-
-def _keys_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> set[str]:
-    """Return the known keys of the part of ``model`` that ``loc`` leads to."""
-    here: type[BaseModel] = model
-    for step in loc:
-        info = here.model_fields.get(str(step))
-        if info is None:
-            continue
-        parts = [info.annotation, *getattr(info.annotation, "__args__", ())]
-        for part in parts:
-            if isinstance(part, type) and issubclass(part, BaseModel):
-                here = part
-                break
-    return set(here.model_fields)
-
-
-def _looks_like_path(model: str, base: Path) -> bool:
-    return model.startswith((".", "/", "~")) or (base / model).exists() or model.endswith(".json")
+    try:
+        parse_address(address)
+    except ValueError as error:
+        raise GoalError(f"{where}: hosts: {error}") from error
 
 
 def _absolute(path: str, base: Path, where: str) -> str:

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from agent.site import Site
 from tools.autoconfig import ConfigVerdict
+from tools.connection import Connection
 from tools.endpoint import ChatAnswer
 from tools.imports import ImportOutcomes
 from tools.jobs import JobState
 from tools.network import PortState
 from tools.packages import EnvironmentState
-from tools.server import HelpObservation, ServerState
+from tools.server import ServerState
+from tools.server_options import HelpObservation
 
 KILLED = "Killed"
 """What a shell says of a program that SIGKILL ended: less than its exit code does."""
@@ -26,6 +28,17 @@ class Verdict:
     text: str
     failure: str = ""
     """The failure's own words, for the diagnosis; empty where nothing has failed yet."""
+
+
+def connection(seen: Connection, site: Site) -> Verdict:
+    """The host's key is known, and it let us in."""
+    if seen.host_key == "known" and not seen.shell_ok:
+        words = f"the login shell of {seen.user} on {site.target} starts no programs"
+        return Verdict(False, "no shell", words)
+    if seen.host_key == "known":
+        return Verdict(True, f"{seen.user}@{seen.host}")
+    words = f"the host key of {site.target} is not known: {seen.key_type} {seen.fingerprint}"
+    return Verdict(False, "unknown host key", words)
 
 
 def environment(seen: EnvironmentState, site: Site) -> Verdict:

@@ -7,6 +7,7 @@ Data lives in ``prompts/playbooks/*.yaml`` and is checked on load; the reasoning
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache, cached_property
 from importlib.resources import files
 
@@ -39,6 +40,33 @@ class Engine(Entry):
     """Options, given where the installed release knows them."""
     env: dict[str, str] = Field(default_factory=dict)
     health: str = "/health"
+    module: str = ""
+    """Its top package, looked for in images; empty: images are not asked for an engine."""
+    distributions: tuple[str, ...] = ()
+    """Names that it may be installed under, where they are not the module's."""
+    models: str = ""
+    """Folder of its model files in the package."""
+    configs: str = ""
+    """Folder of its own config classes in the package."""
+    ipc: str = ""
+    """``host`` where its processes share memory beyond what a container has by itself."""
+
+    def layouts(self, filled: Callable[[str, dict[str, str]], str]) -> list[dict[str, object]]:
+        """Return how an image is asked for this engine; ``filled`` fills the serve words."""
+        if not self.module:
+            return []
+        prefix = [filled(word, {}) for word in self.serve]
+        return [
+            {
+                "module": self.module,
+                "distributions": list(self.distributions),
+                "models": self.models,
+                "configs": self.configs,
+                "registry": list(self.registry),
+                "modules": list(self.modules),
+                "help_argv": prefix,
+            }
+        ]
 
 
 class Release(Entry):
@@ -72,6 +100,8 @@ class Signature(Entry):
     weight: float = Field(default=0.8, ge=0.0, le=1.0)
     params: dict[str, str] = Field(default_factory=dict)
     sources: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
+    """Groups that hold a measured value: the same failure stays the same when it changes."""
 
     @field_validator("pattern")
     @classmethod

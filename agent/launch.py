@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from agent.fold import View
 from agent.site import Site
 from agent.values import Purpose, ToolCall
+from tools.container_changes import StopContainer
 from tools.jobs import StopJob
-from tools.server import HelpObservation, ServerOptions
+from tools.server_options import HelpObservation, ServerOptions
 
 
 def help_call(view: View, site: Site) -> ToolCall | None:
@@ -26,35 +27,28 @@ def server_argv(site: Site, seen: HelpObservation | None) -> tuple[str, ...]:
 
     Args:
         site: the candidate.
-        seen: what the engine's parser knows; ``None`` for an engine that the goal gives in full.
+        seen: what the engine's parser knows; ``None`` where it does not tell, so that options go
+            by the playbook, and for an engine that the goal gives in full.
     """
     fill = {
-        "python": site.python,
-        "bin": f"{site.candidate.venv}/bin",
-        "model": site.goal.model,
+        "model": site.served_model,
         "host": site.goal.host,
         "port": str(site.port),
     }
-    if seen is None:
-        return tuple(_filled(word, fill) for word in site.candidate.serve)
+    if site.candidate.engine == "custom":
+        return tuple(site.filled(word, fill) for word in site.candidate.serve)
     wanted: dict[str, bool | str] = {
-        name: _filled(value, fill) for name, value in site.engine.options.items()
+        name: site.filled(value, fill) for name, value in site.engine.options.items()
     }
     for name, value in site.goal.options.items():
         wanted[f"--{name}"] = value if isinstance(value, bool) else str(value)
+    known_options = seen.options if seen else list(wanted)
     words = [*site.serve_prefix(), *_model_words(site, seen)]
     for name, value in wanted.items():
-        known = _spelling(name, seen.options)
+        known = _spelling(name, known_options)
         if known is not None and value is not False:
             words += [known] if value is True else [known, str(value)]
     return tuple(words)
-
-
-def _filled(word: str, fill: Mapping[str, str]) -> str:
-    """Fill names in by plain replacement: a word may be JSON and have braces of its own."""
-    for name, value in fill.items():
-        word = word.replace("{" + name + "}", value)
-    return word
 
 
 def unknown_options(site: Site, seen: HelpObservation) -> list[str]:
@@ -62,18 +56,18 @@ def unknown_options(site: Site, seen: HelpObservation) -> list[str]:
     return [name for name in site.goal.options if _spelling(f"--{name}", seen.options) is None]
 
 
-def _model_words(site: Site, seen: HelpObservation) -> list[str]:
+def _model_words(site: Site, seen: HelpObservation | None) -> list[str]:
     for way in site.engine.model_by:
         if way.startswith("-"):
-            known = _spelling(way, seen.options)
+            known = _spelling(way, seen.options) if seen else way
             if known is not None:
-                return [known, site.goal.model]
-        elif way.lower() in {name.lower() for name in seen.positionals}:
-            return [site.goal.model]
-    return [site.goal.model]
+                return [known, site.served_model]
+        elif seen and way.lower() in {name.lower() for name in seen.positionals}:
+            return [site.served_model]
+    return [site.served_model]
 
 
-def _spelling(option: str, known: tuple[str, ...] | list[str]) -> str | None:
+def _spelling(option: str, known: Sequence[str]) -> str | None:
     """Return the option as the release spells it: ``--force-model`` may be ``--force_model``."""
     plain = option.replace("_", "-")
     return next((name for name in known if name.replace("_", "-") == plain), None)
@@ -81,9 +75,10 @@ def _spelling(option: str, known: tuple[str, ...] | list[str]) -> str | None:
 
 def stop_call(job: str, started: ToolCall, why: str = "it is to be started again") -> ToolCall:
     """Return the call that ends a server of this run, by the call that started it."""
+    by_name = started.tool == "start_service"
     return ToolCall(
-        tool=StopJob().name,
-        args={"job": job},
+        tool=StopContainer().name if by_name else StopJob().name,
+        args={"name" if by_name else "job": job},
         target=started.target,
         purpose=Purpose(kind="recover", ref=started.id),
         why=why,

@@ -6,6 +6,7 @@ import json
 import shlex
 from typing import Any
 
+from agent import conflicts
 from agent.dispatch import end
 from agent.events import RunEnded
 from agent.fold import View
@@ -15,7 +16,9 @@ from agent.site import site_of
 from agent.values import CallStatus, Outcome
 from tools.endpoint import ChatCheck
 from tools.server import WatchServer
+from tools.service_watch import WatchService
 
+WATCHES = (WatchServer().name, WatchService().name)
 EXIT_CODES = {
     Outcome.READY: 0,
     Outcome.NOT_REACHED: 1,
@@ -64,20 +67,57 @@ def build(view: View, outcome: Outcome) -> dict[str, Any]:
     site = site_of(view)
     data: dict[str, Any] = {
         "model": site.goal.model,
-        "environment": site.candidate.venv,
+        "environment": site.place,
         "checks": [
             {"name": item.name, "passed": item.passed, "text": item.text, "evidence": item.evidence}
             for item in view.checks.values()
         ],
         "fixes": [_fix(view, name) for name in view.fixes],
-        "running": list(view.may_run),
+        "running": [*view.may_run, *filter(None, [view.effects.service])],
         "asked": len(view.approvals),
     }
+    data |= _of_images(view)
     if outcome is Outcome.READY:
         data |= _ready(view)
     else:
         data |= _cause(view)
     return data
+
+
+def _of_images(view: View) -> dict[str, Any]:
+    """What was given up, what of others was stopped, and what pip's conflicts come to."""
+    candidates = view.need_goal().candidates
+    data: dict[str, Any] = {
+        "rejected": [
+            {"candidate": candidates[number].title, "reason": reason}
+            for number, reason in view.rejected.items()
+        ],
+        "stopped": [
+            {"service": name, "restart": str(record.observation.get("restart", ""))}
+            for name, record in view.effects.ended_others.items()
+        ],
+        "conflicts": _conflicts(view),
+    }
+    return {key: value for key, value in data.items() if value}
+
+
+def _conflicts(view: View) -> list[dict[str, Any]]:
+    """Judge pip's sentences about what was built; those that were true before are one row."""
+    rows: list[dict[str, Any]] = []
+    for tag, record in view.effects.built.items():
+        lines = list(record.observation["conflicts"])
+        judged = conflicts.judge(view, str(record.call.args["base"]), tag, lines)
+        new = [item for item in judged if item.why != conflicts.BEFORE]
+        rows += [
+            {"text": item.text, "matters": item.matters, "evidence": list(item.evidence)}
+            for item in new
+        ]
+        old = [item for item in judged if item.why == conflicts.BEFORE]
+        if old:
+            makers = ", ".join(dict.fromkeys(item.by for item in old))
+            words = f"{len(old)} wishes of {makers} were not met before this change either"
+            rows.append({"text": words, "matters": False, "evidence": list(old[0].evidence)})
+    return rows
 
 
 def _ready(view: View) -> dict[str, Any]:
@@ -89,7 +129,7 @@ def _ready(view: View) -> dict[str, Any]:
     waited = [
         float(record.observation.get("waited_s", 0.0))
         for record in view.calls.values()
-        if record.call.tool == WatchServer().name and record.status is CallStatus.OK
+        if record.call.tool in WATCHES and record.status is CallStatus.OK
     ]
     if waited:
         data["seconds_to_load"] = round(max(waited), 1)
@@ -97,7 +137,7 @@ def _ready(view: View) -> dict[str, Any]:
     if chat is not None:
         data |= {"ttft_s": chat.ttft_s, "tokens_per_s": chat.tokens_per_s}
     request = {
-        "model": site.goal.model,
+        "model": site.served_model,
         "messages": [{"role": "user", "content": "Hi"}],
         "max_tokens": 32,
     }

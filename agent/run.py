@@ -17,6 +17,9 @@ from agent.interrupts import undisturbed
 from tools.base import CallContext
 from tools.connectors.base import Connector
 
+REMOTE_DIR = ".cache/bringup"
+"""Where runs leave things on hosts of others, in the home of the user there."""
+
 
 class Record(Protocol):
     """Where events go: a transcript on disk, or one in memory."""
@@ -70,13 +73,16 @@ class Run:
         self.transcript.tell()
         return known
 
-    def context(self, call_id: str) -> CallContext:
+    def context(self, call_id: str, target: str = "") -> CallContext:
         """Return what a tool may know of its call; the marker comes from the run's seed."""
         header = self.view.header
         if header is None:
             raise ValueError("a run starts with its header")
         key = hmac.new(header.seed.encode(), call_id.encode(), hashlib.sha256)
-        return CallContext(header.run_id, call_id, f"@{key.hexdigest()[:16]}", self.host_dir)
+        remote = [host.name for host in self.view.need_goal().hosts if host.is_remote]
+        away = target.partition("/")[0] in remote
+        folder = f"{REMOTE_DIR}/{header.run_id}" if away else self.host_dir
+        return CallContext(header.run_id, call_id, f"@{key.hexdigest()[:16]}", folder)
 
     def tell(self, call_id: str, what: str, text: str) -> None:
         """Tell the faces what happens now."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from agent.approval import Policy
 from agent.brains.base import Brain
 from agent.brains.playbook import Playbook
+from agent.connect import connector_to
 from agent.events import AnyEvent, RedactionMap, RunStarted
 from agent.fold import View
 from agent.goal import Goal
@@ -21,8 +22,6 @@ from agent.redact import Redactor, secrets_of
 from agent.run import Run
 from agent.runs import RunFolder
 from agent.transcript import Clock, Loaded, MemoryTranscript, Transcript, TranscriptError
-from tools.connectors.base import Connector
-from tools.connectors.local import Local
 
 BRAINS: dict[str, type[Playbook]] = {"playbook": Playbook}
 """Brains by name; the ones that ask a model come with the model brain."""
@@ -96,8 +95,7 @@ def begin(
     """
     names = {
         "home": str(Path.home()),
-        "model": goal.model,
-        "env": goal.candidates[0].venv,
+        **_places(goal),
         "run": str(folder.folder),
         "bringup": sys.prefix,
         **(paths or {}),
@@ -126,6 +124,14 @@ def begin(
         RedactionMap(placeholders=_nesting(redactor.private())),
     )
     return Session(run, folder, transcript, redactor)
+
+
+def _places(goal: Goal) -> dict[str, str]:
+    """Name the paths of the goal; those of later candidates get numbers."""
+    named = {"models": goal.hosts[0].models, "model": goal.model}
+    names = {name: path for name, path in named.items() if path.startswith("/")}
+    venvs = [item.venv for item in goal.candidates]
+    return names | {f"env{n}" if n else "env": venv for n, venv in enumerate(venvs) if venv}
 
 
 def _nesting(paths: Mapping[str, str]) -> dict[str, str]:
@@ -211,7 +217,7 @@ def _need_paths(folder: RunFolder, events: Sequence[AnyEvent], redactor: Redacto
 def _run(
     transcript: MemoryTranscript, goal: Goal, policy: Policy, brain: Brain, host_dir: str
 ) -> Run:
-    connectors: dict[str, Connector] = {host.name: Local() for host in goal.hosts}
+    connectors = {host.name: connector_to(host) for host in goal.hosts}
     return Run(
         transcript=transcript,
         view=View(),

@@ -19,7 +19,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from agent.goal import explain
+from agent.explain import explain
 from agent.problems import Problem
 from agent.redact import Redactor, secrets_of
 
@@ -51,6 +51,8 @@ class Settings(BaseSettings):
     """Who decides: ``playbook`` needs no model and no key."""
     torch_index: str = "https://download.pytorch.org/whl/cpu"
     """Index for installing torch where the default one would give a CUDA build."""
+    ssh_config: Path | None = None
+    """Configuration file for ssh instead of the user's own, as ``ssh -F`` takes it."""
     on_ask: Literal["park", "deny"] = "park"
     """Without a terminal, an ask parks the run or is a refusal that the brain reads."""
 

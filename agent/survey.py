@@ -2,33 +2,55 @@
 
 from __future__ import annotations
 
-from agent.checks import CHECKS, call_for
+from agent.check import call_for
+from agent.checks import checks_of, standing
 from agent.dispatch import look
 from agent.fold import View
 from agent.run import Run
-from agent.site import site_of
+from agent.site import Site, site_of
 from agent.values import ToolCall
 from tools.host import HostFacts
 
-FIRST_LOOKS = ("environment_usable", "port_free")
-"""Checks whose READ call is part of the survey."""
+FIRST_LOOKS = {
+    False: ("environment_usable", "port_free"),
+    True: ("docker_answers", "memory_free", "port_free"),
+}
+"""Checks whose READ call is part of the survey, for a venv and for an image."""
 
 
 def open_looks(view: View) -> list[ToolCall]:
-    """Return the survey's calls that have no result yet, in order."""
+    """Return the survey's calls that have no result yet, in order.
+
+    A host behind ssh is reached first; if nobody has said yet that its key is right, the survey
+    ends there and the checks ask later for what they need.
+    """
     if view.turn > 0:
         return []
     site = site_of(view)
-    calls = [
-        call_for(site, HostFacts().name, python=site.host_python, paths=(site.candidate.venv,))
+    named = [
+        call.model_copy(update={"id": f"s{n}"})
+        for n, call in enumerate(_looks(view, site), start=1)
     ]
-    calls += [call for name in FIRST_LOOKS if (call := CHECKS[name].probe(view, site)) is not None]
-    named = [call.model_copy(update={"id": f"s{n}"}) for n, call in enumerate(calls, start=1)]
     done = {key for key, record in view.calls.items() if record.ended >= 0}
     return [call for call in named if call.id not in done]
 
 
+def _looks(view: View, site: Site) -> list[ToolCall]:
+    checks = checks_of(site)
+    first = checks["connected"]
+    reach = first.probe(view, site)
+    calls = [reach] if reach else []
+    if reach is not None and not standing(view, first).verdict.passed:
+        return calls
+    paths = (site.model_folder,) if site.is_image else (site.candidate.venv,)
+    calls.append(call_for(site, HostFacts().name, python=site.host_python, paths=paths))
+    names = FIRST_LOOKS[site.is_image]
+    probes = [checks[name].probe(view, site) for name in names]
+    return calls + [call for call in probes if call is not None]
+
+
 def survey(run: Run) -> None:
-    """Make all looks of the survey that have no result yet."""
-    for call in open_looks(run.view):
-        look(run, call, "survey")
+    """Make all looks of the survey that have no result yet; what one finds may bring more."""
+    while calls := open_looks(run.view):
+        for call in calls:
+            look(run, call, "survey")

@@ -36,7 +36,8 @@ def _run_started(event: e.RunStarted) -> list[Row]:
     rows.append(_labelled(str(goal.get("kind", "goal")), where))
     for candidate in goal.get("candidates") or ():
         if isinstance(candidate, dict):
-            words = f"{candidate.get('venv', '?')} ({candidate.get('engine', '?')})"
+            place = candidate.get("image") or candidate.get("venv") or "?"
+            words = f"{place} ({candidate.get('engine', '?')})"
             rows.append(_labelled("in", words))
     if goal.get("checks"):
         rows.append(_labelled("proved by", ", ".join(map(str, goal["checks"]))))

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from agent.approval import policy_for
-from agent.checks import CHECKS, spare_ports
+from agent.check import spare_ports
+from agent.checks import CHECKS
 from agent.events import RunStarted
 from agent.fold import View
 from agent.goal import CHECK_NAMES, DEFAULT_CHECKS, Goal, GoalError, load_goal, parse_goal
@@ -44,7 +45,7 @@ def refused(data: dict[Any, Any]) -> str:
         ({"limits": {"step": 1}}, "`limits.step`; did you mean `steps`?"),
         ({"qqqqqqqq": 1}, "unknown key `qqqqqqqq`; known: allow, candidates, checks"),
         ({"checks": ["helth"]}, "unknown check `helth`; did you mean `health`?"),
-        ({"checks": ["qqqqq"]}, "unknown check `qqqqq`; known: chat, config_parses"),
+        ({"checks": ["qqqqq"]}, "unknown check `qqqqq`; known: architecture_resolves"),
         ({"candidates": [{"venv": "e", "engine": "vlm"}]}, "unknown engine `vlm`; did you mean"),
     ],
 )
@@ -60,13 +61,18 @@ def test_a_typing_mistake_names_the_nearest_word(more: dict[str, Any], says: str
         ({"model": None}, "model: "),
         ({"candidates": []}, "candidates: list should have at least 1 item"),
         ({"candidates": {"venv": "e"}}, "candidates: input should be a valid list"),
-        ({"candidates": [{"venv": ""}]}, "candidates.0.venv: "),
+        ({"candidates": [{"venv": ""}]}, "a candidate names either `venv` or `image`"),
+        ({"checks": ["memory_free"]}, "the check `memory_free` is for images"),
+        ({"candidates": [{"venv": "e", "image": "i"}]}, "names either `venv` or `image`"),
+        ({"candidates": [{"image": "-v/:/x"}]}, "candidates.0.image: "),
         ({"candidates": [{"venv": ["e"]}]}, "candidates.0.venv: input should be a valid string"),
-        ({"candidates": [{}]}, "the key `candidates.0.venv` is missing"),
-        ({"candidates": [{"venv": "e"}, {"venv": "f"}]}, "one candidate a goal for now"),
+        ({"candidates": [{}]}, "candidates.0: a candidate names either `venv` or `image`"),
         ({"candidates": [{"venv": "e", "engine": "custom"}]}, "`custom` needs `serve`"),
         ({"hosts": []}, "hosts: list should have at least 1 item"),
-        ({"hosts": ["spark-1"]}, "host spark-1: only `local` can be reached for now"),
+        ({"hosts": ["spark-1"]}, "./m: a path on spark-1 has to be absolute"),
+        ({"hosts": ["-oProxyCommand=x"]}, "hosts.0.name: "),
+        ({"model": "o/n", "candidates": [{"image": "i"}]}, "`models` has to name a folder"),
+        ({"model": "m n", "candidates": [{"image": "i"}]}, "neither a path nor a hub's name"),
         ({"hosts": "local"}, "hosts: input should be a valid list"),
         ({"checks": "health"}, "checks: input should be a valid list (got 'health')"),
         ({"port": 0}, "port: input should be greater than or equal to 1"),
@@ -223,6 +229,8 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 def test_the_least_goal_is_whole() -> None:
     goal = parsed()
     assert goal.all_checks == DEFAULT_CHECKS["serve"]
+    image = parsed(candidates=[{"image": "i"}])
+    assert image.all_checks == ("architecture_resolves", *DEFAULT_CHECKS["serve"])
     assert parsed(checks=["imports"]).all_checks == ("imports",)
     assert parsed(kind="diagnose").all_checks == ("config_parses",)
     assert [host.name for host in goal.hosts] == ["local"]

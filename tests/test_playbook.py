@@ -9,9 +9,11 @@ from typing import Any
 
 from agent.checks import CHECKS
 from agent.frontier import establishers, redo_for
+from agent.image_checks import IMAGE_CHECKS
 from agent.report import EXIT_CODES
 from agent.session import Session
 from agent.values import Outcome
+from agent.venv_checks import VENV_CHECKS
 from tests.lab.world_packages import VENV, Need, old_transformers
 from tests.lab.world_runs import events, goal, outcome, play, say
 from tests.lab.worlds import World
@@ -219,16 +221,21 @@ def test_a_pip_that_needs_pip_to_be_mended_is_an_honest_stop(tmp_path: Path) -> 
 
 def test_all_that_tools_declare_is_known() -> None:
     named = {name for tool in TOOLS for name in (*tool.needs, *tool.establishes)}
-    named |= {name for check in CHECKS.values() for name in check.needs}
+    for table in (VENV_CHECKS, IMAGE_CHECKS):
+        needed = {name for check in table.values() for name in check.needs}
+        assert needed <= set(table)
+        assert needed
     assert named <= set(CHECKS)
     assert named
 
 
-def test_plans_come_from_what_tools_declare() -> None:
-    assert [tool.name for tool in establishers("process_up")] == ["start_server"]
-    assert establishers("config_parses") == []
-    assert redo_for("chat") == redo_for("health") == redo_for("process_up") == "start_server"
-    assert redo_for("config_parses") == ""
+def test_plans_come_from_what_tools_declare(tmp_path: Path) -> None:
+    view = play(tmp_path, modern()).run.view
+    assert [tool.name for tool in establishers(view, "process_up")] == ["start_server"]
+    assert establishers(view, "config_parses") == []
+    for check in ("chat", "health", "process_up"):
+        assert redo_for(view, check) == "start_server"
+    assert redo_for(view, "config_parses") == ""
 
 
 def test_the_rule_against_names_bites(tmp_path: Path) -> None:

@@ -9,17 +9,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from agent.advance import STARTERS, call_to
 from agent.brains.base import Reply, Request
-from agent.checks import CHECKS
-from agent.control import Applied, ClaimReady, GiveUp, RecordDiagnosis, UsePort
+from agent.checks import CHECKS, check_of
+from agent.control import (
+    Applied,
+    ClaimReady,
+    GiveUp,
+    RecordDiagnosis,
+    UseCandidate,
+    UseImage,
+    UsePort,
+)
 from agent.fold import View
 from agent.frontier import Frontier, redo_for
+from agent.image_checks import answers_of
 from agent.kinds.base import Hypothesis
-from agent.launch import server_argv, stop_call, unknown_options
+from agent.launch import stop_call, unknown_options
 from agent.records import CallRecord
-from agent.site import Site, site_of
+from agent.site import site_of
 from agent.values import Purpose, ToolCall
-from tools.server import ServerOptions, StartServer
+from tools.server_options import ServerOptions
 
 SAME_LOOKS = 2
 """A look that failed so often is not tried again."""
@@ -50,79 +60,113 @@ def _looking(now: Frontier) -> str:
     if now.hypotheses:
         best = now.hypotheses[0]
         return f"Perhaps {best.cause}. A look tells."
-    return f"A look tells whether {CHECKS[now.check].says}."
+    return f"A look tells whether {CHECKS[now.check]}."
 
 
 def _advance(view: View, now: Frontier) -> Reply:
     site = site_of(view)
-    call = _start(view, site).model_copy(
-        update={"purpose": Purpose(kind="advance", ref=now.check, postcondition=now.check)}
-    )
+    call = call_to(view, site, now.tool)
+    purpose = Purpose(kind="advance", ref=now.check, postcondition=now.check)
+    call = call.model_copy(update={"purpose": purpose})
     said = [no.message for no in view.refused if no.call.same_as(call)]
     if said:
-        args = {"cause": f"starting the server was refused: {said[-1]}", "advice": "Run it again."}
-        return Reply("Starting it was refused.", (ToolCall(tool=GiveUp().name, args=args),))
-    why = f"What it needs is there. Starting the server on port {site.port}."
-    left_out = ", ".join(options_left_out(view))
+        what = _REFUSED.get(now.tool, f"{now.tool} was refused")
+        args = {"cause": f"{what}: {said[-1]}", "advice": "Run it again."}
+        text = what[:1].upper() + what[1:] + "."
+        return Reply(text, (ToolCall(tool=GiveUp().name, args=args),))
+    why = call.why
+    left_out = ", ".join(options_left_out(view)) if now.tool in STARTERS else ""
     note = f" Left out, since this release does not know it: {left_out}." if left_out else ""
-    return Reply(why + note, (call.model_copy(update={"why": why}),))
+    return Reply(why + note, (call,))
 
 
-def _start(view: View, site: Site) -> ToolCall:
-    seen, _ = view.facts.latest(ServerOptions, fresh=False)
-    return ToolCall(
-        tool=StartServer().name,
-        args={
-            "argv": list(server_argv(site, seen)),
-            "env": dict(site.engine.env),
-            "cwd": None,
-            "host": site.goal.host,
-            "port": site.port,
-            "name": site.candidate.engine,
-        },
-        target=site.target,
-    )
+_REFUSED = {
+    "start_server": "starting the server was refused",
+    "start_service": "starting the server was refused",
+    "pull_image": "pulling the image was refused",
+    "fetch_config": "fetching the config was refused",
+    "fetch_weights": "fetching the weights was refused",
+}
 
 
 def _treat(view: View, now: Frontier) -> Reply:
     best = now.hypotheses[0]
     if best.fix is None:
-        return _give_up(view, now, best)
+        return _next_candidate(view, now, best) or _give_up(view, now, best)
     ref = f"d{len(view.diagnoses) + 1}"
     purpose = Purpose(kind="fix", ref=ref)
     steps = [
         call.model_copy(update={"purpose": purpose, "why": call.why or best.fix.text})
         for call in best.fix.calls
     ]
-    redo = redo_for(now.check)
-    if redo == StartServer().name and redo not in {call.tool for call in steps}:
+    redo = redo_for(view, now.check)
+    if redo in STARTERS and redo not in {call.tool for call in steps}:
         ports = [call.args["port"] for call in steps if call.tool == UsePort().name]
         site = replace(site_of(view), port=ports[-1]) if ports else site_of(view)
-        steps += [stop_call(job, record.call) for job, record in view.may_run.items()]
+        steps += _stops(view)
         update = {"purpose": purpose, "why": "start it again"}
-        steps.append(_start(view, site).model_copy(update=update))
-    said = ToolCall(
+        steps.append(call_to(view, site, redo).model_copy(update=update))
+    said = _diagnosis(best, now.check, best.fix.text)
+    done = ToolCall(tool=Applied().name, args={"diagnosis": ref})
+    changes = [call for call in steps if call.tool not in CHOICES]
+    closing = (done,) if changes else ()
+    return Reply(f"{_sentence(best.cause)} {_sentence(best.fix.text)}", (said, *steps, *closing))
+
+
+CHOICES = (UseImage().name, UseCandidate().name)
+"""Control tools that change nothing on a host."""
+
+
+def _diagnosis(best: Hypothesis, check: str, plan: str) -> ToolCall:
+    return ToolCall(
         tool=RecordDiagnosis().name,
         args={
             "kind": best.kind,
             "cause": best.cause,
             "evidence": list(best.evidence),
-            "check": now.check,
-            "plan": best.fix.text,
+            "check": check,
+            "plan": plan,
         },
     )
-    done = ToolCall(tool=Applied().name, args={"diagnosis": ref})
-    return Reply(f"{_sentence(best.cause)} {_sentence(best.fix.text)}", (said, *steps, done))
+
+
+def _stops(view: View) -> list[ToolCall]:
+    """End what this run has started and may still run."""
+    jobs = [stop_call(job, record.call) for job, record in view.may_run.items()]
+    name = view.effects.service
+    own = [stop_call(name, view.effects.services[name].call)] if name else []
+    return jobs + own
+
+
+def _next_candidate(view: View, now: Frontier, best: Hypothesis) -> Reply | None:
+    """Go on with the next candidate where the failure is this one's own; ``None``: none is left."""
+    rest = untried(view)
+    if not rest or not check_of(view, now.check).of_candidate:
+        return None
+    title = view.need_goal().candidates[rest[0]].title
+    plan = f"give this candidate up and try {title}"
+    evidence = now.standing.evidence if now.standing else ()
+    cited = replace(best, evidence=tuple(dict.fromkeys((*best.evidence, *evidence))))
+    args = {"number": rest[0], "reason": best.cause}
+    choose = ToolCall(tool=UseCandidate().name, args=args, why=plan)
+    calls = (_diagnosis(cited, now.check, plan), *_stops(view), choose)
+    return Reply(f"{_sentence(best.cause)} {_sentence(plan)}", calls)
 
 
 def _give_up(view: View, now: Frontier, best: Hypothesis) -> Reply:
     args = {"cause": best.cause, "evidence": list(best.evidence), "advice": best.advice}
+    if view.rejected and check_of(view, now.check).of_candidate:
+        earlier = [
+            f"{view.need_goal().candidates[number].title}: {reason}"
+            for number, reason in view.rejected.items()
+        ]
+        args["cause"] = f"{best.cause}. Given up before: {'; '.join(earlier)}"
     text = f"{_sentence(best.cause)} Nothing here may mend that."
     return Reply(text, (ToolCall(tool=GiveUp().name, args=args),))
 
 
 def _cannot_tell(now: Frontier, failed: CallRecord) -> Reply:
-    cause = f"it cannot be told whether {CHECKS[now.check].says}: {failed.message}"
+    cause = f"it cannot be told whether {CHECKS[now.check]}: {failed.message}"
     if now.hypotheses:
         cause = f"{now.hypotheses[0].cause}; what would mend it cannot be told: {failed.message}"
     args = {
@@ -140,5 +184,16 @@ def _sentence(text: str) -> str:
 
 def options_left_out(view: View) -> list[str]:
     """Return what the goal asks of the server and the installed release does not know."""
-    seen, _ = view.facts.latest(ServerOptions, fresh=False)
-    return unknown_options(site_of(view), seen) if seen else []
+    site = site_of(view)
+    if site.is_image:
+        answers = answers_of(view, site)
+        seen = answers.options if answers else None
+    else:
+        seen, _ = view.facts.latest(ServerOptions, fresh=False)
+    return unknown_options(site, seen) if seen else []
+
+
+def untried(view: View) -> list[int]:
+    """Return the numbers of candidates that were not tried yet, in the goal's order."""
+    tried = {view.candidate, *view.rejected}
+    return [n for n in range(len(view.need_goal().candidates)) if n not in tried]

@@ -16,6 +16,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "resume": ("Runs", "go on with a run that was parked or broke off"),
     "approve": ("Runs", "answer what a parked run asks, and go on"),
     "stop": ("Runs", "stop what a run left running"),
+    "undo": ("Runs", "take back what a run has done to a host"),
+    "clean": ("Runs", "remove what runs have left on a host"),
     "verify": ("Runs", "run a finished run's checks again, without a brain"),
     "runs": ("Looking back", "list the runs"),
     "show": ("Looking back", "show a run or a transcript as a timeline"),

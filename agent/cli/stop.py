@@ -33,7 +33,9 @@ def stop(folder: runs.RunFolder) -> tuple[list[str], list[str]]:
     """Stop a run's servers, on its own record; return the jobs stopped and those left."""
     taken = session.take_up(folder, environ=settings.environment())
     try:
-        before = list(taken.run.view.servers)
+        effects = taken.run.view.effects
+        alive = [name for name in effects.services if name not in effects.removed]
+        before = [*taken.run.view.servers, *alive]
         left = stop_servers(taken.run)
     finally:
         taken.close()

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agent.facts import Known
 from agent.fold import View
 from agent.knowledge import Signature
 from agent.site import Site
 from agent.values import ToolCall
 from tools.base import Risk, Subject
+from tools.image_probe import ImageAnswers, ImageProbe
 from tools.packages import EnvironmentState, PythonEnvironment
 
 
@@ -80,8 +82,21 @@ class Case:
     @property
     def environment(self) -> EnvironmentState | None:
         """What is known of the environment, be it stale."""
+        if self.site.is_image:
+            answers = self.answers
+            return answers.environment if answers else None
         seen, _ = self.view.facts.latest(PythonEnvironment, fresh=False)
         return seen
+
+    @property
+    def answers(self) -> ImageAnswers | None:
+        """What the image in use has answered; ``None`` for a venv, and before it was asked."""
+        rows = [row for row in self.view.facts.known(ImageProbe) if self._is_of_image(row)]
+        seen = rows[-1].observation if rows else None
+        return seen if isinstance(seen, ImageAnswers) else None
+
+    def _is_of_image(self, row: Known) -> bool:
+        return row.args.get("image") == self.site.image and row.target == self.site.target
 
     @property
     def params(self) -> dict[str, str]:
@@ -113,7 +128,7 @@ class Case:
             **self.groups,
             **params,
             "installed": installed,
-            "environment": self.site.candidate.venv,
+            "environment": self.site.place,
             "free_mib": str(seen.free_mib) if seen else "?",
             "python_version": (seen.python_version if seen else None) or "?",
         }

@@ -8,7 +8,6 @@ from agent import knowledge
 from agent.kinds.base import Case, FixPlan, Hypothesis
 from agent.kinds.resolve import solve
 from agent.values import ToolCall
-from tools.base import Subject
 from tools.installation import InstallPip
 
 
@@ -19,7 +18,7 @@ def explain(case: Case) -> Hypothesis:
     name is no proof of who publishes under it.
     """
     module = case.params["module"]
-    if module == "pip":
+    if module == "pip" and not case.site.is_image:
         return _pip(case)
     requirement = requirement_for(case, module)
     if requirement is None:
@@ -56,7 +55,7 @@ def requirement_for(case: Case, module: str) -> str | None:
 
 def _pip(case: Case) -> Hypothesis:
     seen = case.environment
-    subject = Subject(kind="environment", key=case.site.candidate.venv)
+    subject = case.site.environment
     if seen is not None and not seen.ensurepip:
         return case.hypothesis(
             subject=subject,

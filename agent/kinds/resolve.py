@@ -8,8 +8,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from agent import knowledge
-from agent.checks import call_for
+from agent.check import call_for
 from agent.kinds.base import Case, FixPlan
+from agent.kinds.derive import derive
 from agent.values import ToolCall
 from tools.installation import PipInstall, PipResolve, Resolution
 
@@ -51,8 +52,12 @@ def solve(case: Case, requirements: tuple[str, ...], reason: str) -> Solution:
     """Ask the resolver in the environment, then turn its answer into exact pins.
 
     Where the goal is for the CPU and the default index would bring a build for accelerators
-    (gigabytes), the resolver is asked once more with the index of CPU builds.
+    (gigabytes), the resolver is asked once more with the index of CPU builds. An image is changed
+    by a layer on top, in whose build pip resolves.
     """
+    if case.site.is_image:
+        plan = derive(case, requirements, reason)
+        return Solution(plan.probe, plan.fix, plan.obstacle, plan.advice, plan.evidence)
     first, evidence = _ask(case, requirements, ())
     if isinstance(first, ToolCall):
         return Solution(probe=first)

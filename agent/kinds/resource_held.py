@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from agent.checks import CHECKS
+from agent.check import port_call
 from agent.control import UsePort
+from agent.kinds import holder
 from agent.kinds.base import Case, FixPlan, Hypothesis
 from agent.launch import stop_call
 from agent.values import ToolCall
@@ -13,21 +14,26 @@ from tools.network import PortOwner
 
 def explain(case: Case) -> Hypothesis:
     """A held port has another port as its fix; what belongs to others is never ended by us."""
-    if case.params.get("resource") != "port":
+    if case.params.get("resource") not in ("port", "memory"):
         return case.hypothesis()
+    if case.params["resource"] == "memory":
+        return holder.explain(case) or case.hypothesis()
     subject = Subject(kind="port", key=str(case.site.port))
     seen, known = case.view.facts.latest(PortOwner)
     if seen is None or known is None:
-        probe = CHECKS["port_free"].probe(case.view, case.site)
+        probe = port_call(case.view, case.site)
         return case.hypothesis(subject=subject, probe=probe, advice=_advice(case))
     for job, record in case.view.may_run.items():
         if seen.owner_pid is not None and record.observation.get("pid") == seen.owner_pid:
             text = "stop the server that this run started there before"
             call = stop_call(job, record.call, text)
             return case.hypothesis(subject=subject, fix=FixPlan((call,), text))
+    found = holder.explain(case)
+    if found is not None and (found.probe or found.fix):
+        return found
     spare = seen.next_free
     if spare is None:
-        return case.hypothesis(subject=subject, advice=_advice(case))
+        return found or case.hypothesis(subject=subject, advice=_advice(case))
     text = f"use port {spare} instead"
     call = ToolCall(
         tool=UsePort().name,

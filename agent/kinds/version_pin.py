@@ -22,7 +22,11 @@ def explain(case: Case) -> Hypothesis:
     if installed is None:
         return case.hypothesis(score=0.05)
     wanted = SpecifierSet(f">={floor}" if floor else f">{installed}")
-    pinned, owners = pins_on(case, package)
+    pinned, owners = (
+        _pins_of_image(case, package, wanted) if case.site.is_image else pins_on(case, package)
+    )
+    if pinned is None:
+        return _engine_forbids(case, package, wanted, owners)
     requirement = _requirement(case, package, wanted & pinned)
     reason = f"{package} {wanted} ({source})" + (f", within {owners}" if owners else "")
     solution = solve(case, (requirement,), reason)
@@ -72,6 +76,47 @@ def pins_on(case: Case, package: str) -> tuple[SpecifierSet, str]:
             merged &= requirement.specifier
             owners.append(f"{pin.by} {pin.by_version}'s {requirement.specifier}")
     return merged, ", ".join(owners)
+
+
+def _pins_of_image(
+    case: Case, package: str, wanted: SpecifierSet
+) -> tuple[SpecifierSet | None, str]:
+    """Return the engine's own pin, and others' as far as they leave a release; ``None`` for none.
+
+    An image's engine decides: it is what has to run. What other distributions declare is kept
+    where it can be; where it cannot, pip will say so and that is judged after the build.
+    """
+    engine = case.answers.engine if case.answers else None
+    own = engine.distribution if engine else ""
+    pins = [pin for pin in case.environment.pins if pin.name == package] if case.environment else []
+    merged, owners = wanted, []
+    for pin in sorted(pins, key=lambda pin: pin.by != own):
+        try:
+            joined = merged & Requirement(pin.requirement).specifier
+        except InvalidRequirement:
+            continue
+        if has_release(joined):
+            merged = joined
+            owners.append(f"{pin.by} {pin.by_version}'s {Requirement(pin.requirement).specifier}")
+        elif pin.by == own:
+            return None, f"{pin.by} {pin.by_version} wants {pin.requirement}"
+    return merged, ", ".join(owners)
+
+
+def has_release(specifier: SpecifierSet) -> bool:
+    """Tell whether some release could satisfy a specifier, by trying the versions at its edges."""
+    edges = [version_of(item.version.removesuffix(".*")) for item in specifier]
+    tried = [edge for edge in edges if edge is not None]
+    tried += [Version(f"{edge.major}.{edge.minor}.{edge.micro + 1}") for edge in tried]
+    return any(specifier.contains(version, prereleases=True) for version in tried)
+
+
+def _engine_forbids(case: Case, package: str, wanted: SpecifierSet, owner: str) -> Hypothesis:
+    """The engine itself pins the package below what the model needs: another release is needed."""
+    cause = f"{case.hypothesis().cause}; {owner}, and the model needs {package} {wanted}"
+    return case.hypothesis(
+        cause=cause, advice="Another release of the engine is needed: name its image in the goal."
+    )
 
 
 def _requirement(case: Case, package: str, specifier: SpecifierSet) -> str:

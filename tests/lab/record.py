@@ -6,10 +6,12 @@ copied to ``transcripts/`` as it was written. Nothing is edited afterwards.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,7 @@ from tests.lab.environments import (
     pip,
 )
 from tests.lab.runs import driven, serve_goal
+from tests.lab.story import Yes, forget_derived, story
 from tests.lab.wheels import wheel
 
 LAB = Path.home() / "bringup-golden"
@@ -39,8 +42,6 @@ class _Quiet:
     """A preparation that nobody watches."""
 
     def step(self, title: str) -> Any:
-        import contextlib
-
         return contextlib.nullcontext()
 
     def detail(self, text: str) -> None:
@@ -118,14 +119,36 @@ SCENARIOS: dict[str, Scenario] = {
 """Name to how its place is made, and how it is driven."""
 
 
+STORY = "story_a_spark"
+"""Story A on a real ssh host with a real engine; see ``story.py``."""
+SHARED = Path("/srv/bringup-golden")
+"""Where its host's folders lie: its user is another one, who may not look into a home."""
+
+
+@contextlib.contextmanager
+def place(name: str, folder: Path) -> Iterator[tuple[Goal, Mapping[str, Any]]]:
+    """Make a scenario's place while the block runs; say its goal and how it is driven."""
+    if name == STORY:
+        forget_derived()
+        shutil.rmtree(SHARED, ignore_errors=True)
+        SHARED.mkdir(parents=True)
+        with story(SHARED, known=False, port=8000) as made:
+            os.environ.update(made.variables)
+            yield made.goal, {"mode": "supervised", "answers": Yes()}
+        forget_derived()
+        shutil.rmtree(SHARED)
+        return
+    make, how = SCENARIOS[name]
+    write_checkpoint(folder / "model")
+    yield make(folder), how
+
+
 def record(name: str) -> Path:
     """Run one scenario for real and keep its transcript."""
-    make, how = SCENARIOS[name]
     folder = LAB / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    write_checkpoint(folder / "model")
-    with driven(make(folder), folder, **how) as session:
+    with place(name, folder) as (goal, how), driven(goal, folder, **how) as session:
         recorded = session.transcript.path
         kept = OUT / f"{name}.jsonl"
         shutil.copyfile(recorded, kept)
@@ -134,7 +157,7 @@ def record(name: str) -> Path:
 
 def main(names: list[str]) -> int:
     """Record the named scenarios, or all."""
-    for name in names or list(SCENARIOS):
+    for name in names or [*SCENARIOS, STORY]:
         path = record(name)
         last = json.loads(path.read_text(encoding="utf-8").splitlines()[-1])
         words = f"{name}: {last.get('outcome', last['type'])}, {path.stat().st_size // 1024} KiB"

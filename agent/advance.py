@@ -1,0 +1,131 @@
+"""The call that takes a goal one step further with a given tool: start, fetch, pull."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from agent.fold import View
+from agent.image_checks import answers_of
+from agent.launch import server_argv
+from agent.site import MOUNTED_MODEL, Site
+from agent.values import ToolCall
+from tools.docker_engine import DockerInfo
+from tools.image_pull import PullImage
+from tools.images import InspectImage
+from tools.server import StartServer
+from tools.server_options import ServerOptions
+from tools.service import StartService
+from tools.weights_fetch import FetchConfig, FetchedConfig, FetchWeights
+
+WRAPPERS = (".sh", "tini", "dumb-init", "init", "catatonit")
+"""Ends of entrypoints that prepare and then run what follows: these are kept."""
+
+
+def call_to(view: View, site: Site, tool: str) -> ToolCall:
+    """Return the call of a tool that can make a check true, for where the run stands."""
+    args, why = _CALLS[tool](view, site)
+    return ToolCall(tool=tool, args=args, target=site.target, why=why)
+
+
+def _start_server(view: View, site: Site) -> tuple[dict[str, Any], str]:
+    seen, _ = view.facts.latest(ServerOptions, fresh=False)
+    args = {
+        "argv": list(server_argv(site, seen)),
+        "env": dict(site.engine.env),
+        "cwd": None,
+        "host": site.goal.host,
+        "port": site.port,
+        "name": site.candidate.engine,
+    }
+    return args, f"What it needs is there. Starting the server on port {site.port}."
+
+
+def _start_service(view: View, site: Site) -> tuple[dict[str, Any], str]:
+    answers = answers_of(view, site)
+    argv = list(server_argv(site, answers.options if answers else None))
+    entrypoint = _entrypoint(view, site, argv[0])
+    gpus = _gpus(view, site)
+    args = {
+        "image": site.image,
+        "argv": argv[1:] if entrypoint else argv,
+        "entrypoint": entrypoint,
+        "name": service_name(view, site),
+        "host": site.goal.host,
+        "port": site.port,
+        "network": "host",
+        "mounts": [{"source": site.model_folder, "target": MOUNTED_MODEL, "read_only": True}],
+        "env": dict(site.engine.env),
+        "gpus": gpus,
+        "ipc": site.engine.ipc if gpus else "",
+    }
+    return args, f"What it needs is there. Starting the server on port {site.port}."
+
+
+def service_name(view: View, site: Site) -> str:
+    """Return the name of the next container that serves: the goal's, or one of the run's id."""
+    header = view.header
+    count = len(view.effects.services)
+    base = site.goal.name or f"bringup-{header.run_id if header else 'run'}"
+    return f"{base}-{count + 1}" if count else base
+
+
+def _entrypoint(view: View, site: Site, program: str) -> str:
+    """Return the program where the image's own entrypoint would take it for an argument."""
+    rows = [seen for seen in view.facts.all_of(InspectImage) if site.image in seen.repo_tags]
+    words = rows[-1].entrypoint if rows else ()
+    return program if words and not words[0].endswith(WRAPPERS) else ""
+
+
+def _gpus(view: View, site: Site) -> str:
+    wish = site.candidate.gpus
+    if wish != "auto":
+        return "" if wish == "none" else wish
+    info, _ = view.facts.latest(DockerInfo, fresh=False)
+    return "all" if info is not None and info.gpu_hint else ""
+
+
+def _pull_image(view: View, site: Site) -> tuple[dict[str, Any], str]:
+    return {"image": site.image}, f"{site.image} is not on the host; its registry has it."
+
+
+def _fetch(site: Site) -> dict[str, Any]:
+    goal = site.goal
+    return {
+        "image": site.image,
+        "repo": goal.model,
+        "revision": goal.revision,
+        "folder": site.model_folder,
+        "endpoint": goal.hub,
+    }
+
+
+def _fetch_config(view: View, site: Site) -> tuple[dict[str, Any], str]:
+    words = f"Only the config.json of {site.goal.model}: it tells what an image has to know."
+    return _fetch(site), words
+
+
+def _fetch_weights(view: View, site: Site) -> tuple[dict[str, Any], str]:
+    seen, _ = view.facts.latest(FetchConfig, fresh=False)
+    args = _fetch(site)
+    size = ""
+    if isinstance(seen, FetchedConfig):
+        args["revision"] = seen.commit
+        size = f" ({seen.weights_files} files, {_gigabytes(seen.weights_bytes)})"
+    words = f"{site.image} reads the config. Fetching the weights of {site.goal.model}{size}."
+    return args, words
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
+
+
+_CALLS: dict[str, Callable[[View, Site], tuple[dict[str, Any], str]]] = {
+    StartServer().name: _start_server,
+    StartService().name: _start_service,
+    PullImage().name: _pull_image,
+    FetchConfig().name: _fetch_config,
+    FetchWeights().name: _fetch_weights,
+}
+STARTERS = (StartServer().name, StartService().name)
+"""Tools that start a server."""

@@ -1,0 +1,283 @@
+"""The checks of a candidate that is a container image."""
+
+from __future__ import annotations
+
+from agent import judge, judge_image
+from agent.check import (
+    CONNECTED,
+    PORT_FREE,
+    REACHED,
+    Check,
+    call_for,
+    chat_call,
+    of_environment,
+    of_host,
+    of_model,
+    of_port,
+    pins_of,
+)
+from agent.conflicts import declarers, module_of
+from agent.fold import View
+from agent.judge import Verdict
+from agent.site import Site
+from agent.values import ToolCall
+from tools.base import Subject
+from tools.containers import InspectContainer
+from tools.docker_engine import DockerInfo
+from tools.host import HostFacts, HostState
+from tools.image_manifest import ImageManifest, ManifestState, pull_refusal
+from tools.image_probe import ImageAnswers, ImageProbe
+from tools.images import InspectImage
+from tools.memory import MEMORY, MemoryFree
+from tools.service_watch import WatchService
+from tools.weights import WeightsState
+
+
+def _docker(view: View, site: Site) -> ToolCall:
+    return call_for(site, DockerInfo().name)
+
+
+def _image(view: View, site: Site) -> ToolCall:
+    return call_for(site, InspectImage().name, image=site.image)
+
+
+def _offer(view: View, site: Site) -> ToolCall:
+    return call_for(site, ImageManifest().name, image=site.image)
+
+
+def _room(view: View, site: Site) -> ToolCall:
+    info, _ = view.facts.latest(DockerInfo, fresh=False)
+    root = info.data_root if info else "/var/lib/docker"
+    return call_for(site, HostFacts().name, python=site.host_python, paths=(root,))
+
+
+def _judge_offer(view: View, seen: ManifestState, site: Site) -> Verdict:
+    """Whether one of the platforms is that of the engine."""
+    info, _ = view.facts.latest(DockerInfo, fresh=False)
+    refusal = pull_refusal(seen, info.platform if info else "", None)
+    if not refusal:
+        return Verdict(True, seen.headline())
+    words = f"{site.image} cannot be pulled: {refusal}"
+    return Verdict(False, "not for this host", words)
+
+
+def _judge_room(view: View, seen: HostState, site: Site) -> Verdict:
+    """Whether what would be pulled has room."""
+    info, _ = view.facts.latest(DockerInfo, fresh=False)
+    offered, _ = view.facts.latest(ImageManifest, fresh=False)
+    free = min((disk.free_mib for disk in seen.disks if disk.free_mib is not None), default=None)
+    refusal = pull_refusal(offered, info.platform, free) if offered and info else ""
+    if not refusal:
+        return Verdict(True, f"{free} MiB free")
+    return Verdict(False, "no room", f"No space left on device: {refusal}")
+
+
+def _weights(view: View, site: Site) -> ToolCall:
+    return call_for(site, WeightsState().name, python=site.host_python, folder=site.model_folder)
+
+
+def probe_call(view: View, site: Site) -> ToolCall:
+    """Return the call that asks the image all that matters, in one start of a container."""
+    return call_for(
+        site,
+        ImageProbe().name,
+        image=site.image,
+        config=site.config_path,
+        engines=site.engine.layouts(site.filled),
+        modules=conflicting_modules(view, site),
+        pins_of=pins_of(site),
+    )
+
+
+def answers_of(view: View, site: Site) -> ImageAnswers | None:
+    """Return what the image in use has answered, if it was asked."""
+    call = probe_call(view, site)
+    known = view.facts.find(call.tool, call.target, call.args)
+    seen = known.observation if known else None
+    return seen if isinstance(seen, ImageAnswers) else None
+
+
+def conflicting_modules(view: View, site: Site) -> tuple[str, ...]:
+    """Return modules of distributions that pip said conflict with what a build moved.
+
+    Whether they still import in the new image is the evidence by which a conflict is judged.
+    """
+    built = view.effects.built.get(site.image)
+    lines = built.observation.get("conflicts", ()) if built else ()
+    return tuple(sorted({module_of(name) for name in declarers(list(lines))}))
+
+
+def _memory(view: View, site: Site) -> ToolCall | None:
+    if not site.goal.needs.memory_mib:
+        return None
+    return call_for(site, MemoryFree().name, python=site.host_python)
+
+
+def live_service(view: View, site: Site) -> str:
+    """Return the server's container, unless another image or port is wanted since."""
+    name = view.effects.service
+    if not name:
+        return ""
+    args = view.effects.services[name].call.args
+    return name if (args["image"], args["port"]) == (site.image, site.port) else ""
+
+
+def _container(view: View, site: Site) -> ToolCall | None:
+    name = live_service(view, site)
+    return call_for(site, InspectContainer().name, name=name) if name else None
+
+
+def _health(view: View, site: Site) -> ToolCall | None:
+    name = live_service(view, site)
+    if not name:
+        return None
+    url = site.base_url + site.engine.health
+    return call_for(site, WatchService().name, container=name, url=url, python=site.host_python)
+
+
+def _chat(view: View, site: Site) -> ToolCall | None:
+    return chat_call(site) if live_service(view, site) else None
+
+
+def _of_weights(site: Site) -> Subject:
+    return Subject(kind="weights", key=site.model_folder)
+
+
+def _of_memory(site: Site) -> Subject:
+    return MEMORY
+
+
+USABLE = ("environment_usable",)
+IMAGE_CHECKS: dict[str, Check] = {
+    check.name: check
+    for check in (
+        CONNECTED,
+        Check(
+            "docker_answers",
+            "the Docker engine answers",
+            _docker,
+            judge_image.docker,
+            of_host,
+            REACHED,
+            of_candidate=False,
+            refusal_decides=True,
+        ),
+        Check(
+            "image_offered",
+            "a registry offers the image for this machine",
+            _offer,
+            judge_image.unjudged,
+            of_environment,
+            ("docker_answers",),
+            judge_by=_judge_offer,
+            refusal_decides=True,
+        ),
+        Check(
+            "image_has_room",
+            "the disk has room for the image",
+            _room,
+            judge_image.unjudged,
+            of_host,
+            ("image_offered",),
+            judge_by=_judge_room,
+        ),
+        Check(
+            "image_present",
+            "the image is on the host",
+            _image,
+            judge_image.image,
+            of_environment,
+            ("docker_answers",),
+        ),
+        Check(
+            "model_readable",
+            "the model's config.json can be read",
+            _weights,
+            judge_image.model,
+            of_model,
+            ("image_present",),
+            of_candidate=False,
+        ),
+        Check(
+            "environment_usable",
+            "the image's Python runs",
+            probe_call,
+            judge_image.usable,
+            of_environment,
+            ("image_present", "model_readable"),
+            refusal_decides=True,
+            of_image=True,
+        ),
+        Check(
+            "architecture_resolves",
+            "the engine has the model's architecture",
+            probe_call,
+            judge_image.architecture,
+            of_environment,
+            USABLE,
+            of_image=True,
+        ),
+        Check(
+            "config_parses",
+            "the environment knows the model's configuration",
+            probe_call,
+            judge_image.config,
+            of_environment,
+            ("architecture_resolves",),
+            of_image=True,
+        ),
+        Check(
+            "imports",
+            "what the engine needs can be imported",
+            probe_call,
+            judge_image.imports,
+            of_environment,
+            USABLE,
+            of_image=True,
+        ),
+        Check(
+            "weights_at_hand",
+            "the weights are on the host, complete and whole",
+            _weights,
+            judge_image.weights,
+            _of_weights,
+            ("model_readable",),
+            of_candidate=False,
+        ),
+        Check(
+            "memory_free",
+            "the host has the memory that the goal needs",
+            _memory,
+            judge_image.memory,
+            _of_memory,
+            REACHED,
+            Verdict(True, "the goal names no need"),
+            of_candidate=False,
+        ),
+        PORT_FREE,
+        Check(
+            "process_up",
+            "the server's container runs",
+            _container,
+            judge_image.container,
+            of_port,
+        ),
+        Check(
+            "health",
+            "the server answers its health check",
+            _health,
+            judge.health,
+            of_port,
+            ("process_up",),
+        ),
+        Check(
+            "chat",
+            "the server gives a well-formed answer",
+            _chat,
+            judge.chat,
+            of_port,
+            ("health",),
+        ),
+    )
+}
+"""By name."""
