@@ -101,7 +101,7 @@ def _ask(run: Run, ready: Prepared, reason: str) -> None:
     asked = ApprovalAsked(
         approval_id=f"a{len(run.view.approvals) + 1}",
         call_id=call.id,
-        title=ready.tool.summary.splitlines()[0],
+        title=ready.tool.title(ready.args),
         command=_shown(ready),
         risk=ready.risk,
         touches=ready.touches,

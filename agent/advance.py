@@ -12,7 +12,7 @@ from agent.site import MOUNTED_MODEL, Site
 from agent.values import ToolCall
 from tools.docker_engine import DockerInfo
 from tools.image_pull import PullImage
-from tools.images import InspectImage
+from tools.images import ImageState, InspectImage
 from tools.server import StartServer
 from tools.server_options import ServerOptions
 from tools.service import StartService
@@ -72,8 +72,9 @@ def service_name(view: View, site: Site) -> str:
 
 def _entrypoint(view: View, site: Site, program: str) -> str:
     """Return the program where the image's own entrypoint would take it for an argument."""
-    rows = [seen for seen in view.facts.all_of(InspectImage) if site.image in seen.repo_tags]
-    words = rows[-1].entrypoint if rows else ()
+    rows = [row for row in view.facts.known(InspectImage) if row.args.get("image") == site.image]
+    seen = rows[-1].observation if rows else None
+    words = seen.entrypoint if isinstance(seen, ImageState) else ()
     return program if words and not words[0].endswith(WRAPPERS) else ""
 
 

@@ -110,7 +110,9 @@ def _parked(waiting: Iterable[e.ApprovalAsked], run_id: str) -> Iterator[Fact]:
 
 
 def _ready(report: dict[str, Any]) -> Iterator[Fact]:
-    yield Fact("", one_line(str(report.get("address") or "All checks hold.")), "bold")
+    where = str(report.get("address") or "All checks hold.")
+    on = f" on {report['only_on']}" if report.get("only_on") else ""
+    yield Fact("", one_line(f"{where}{on}"), "bold")
     ready, load = ("ready after", "seconds_to_ready"), ("loaded in", "seconds_to_load")
     first, rate = ("first token after", "ttft_s"), ("tokens/s", "tokens_per_s")
     yield from _speeds(report, ready, load)

@@ -80,12 +80,6 @@ class FactStore:
         """Return all that the tool observed, the latest of each question, be it stale."""
         return list(self._known.get(tool().name, {}).values())
 
-    def all_of(self, tool: type[Tool[Any, Obs]]) -> list[Obs]:
-        """Return all fresh observations of a tool, oldest first."""
-        kind = tool.observation_type
-        fresh = [row.observation for row in self.known(tool) if self.is_fresh(row)]
-        return [seen for seen in fresh if isinstance(seen, kind)]  # type: ignore[misc]
-
 
 def key_of(target: str, args: dict[str, Any]) -> str:
     """Return what is the same for the same question to the same target."""

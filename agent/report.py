@@ -12,8 +12,9 @@ from agent.events import RunEnded
 from agent.fold import View
 from agent.frontier import frontier
 from agent.run import Run
-from agent.site import site_of
+from agent.site import Site, site_of
 from agent.values import CallStatus, Outcome
+from tools.connection import Connect
 from tools.endpoint import ChatCheck
 from tools.server import WatchServer
 from tools.service_watch import WatchService
@@ -125,7 +126,9 @@ def _ready(view: View) -> dict[str, Any]:
     data: dict[str, Any] = {"seconds_to_ready": round(view.t, 1)}
     if not any(view.checks[name].passed for name in ("health", "chat") if name in view.checks):
         return data  # nothing was asked of a server, so nothing is said of one
-    data["address"] = site.base_url
+    data["address"], on_host = _reached(view, site)
+    if on_host:
+        data["only_on"] = site.target
     waited = [
         float(record.observation.get("waited_s", 0.0))
         for record in view.calls.values()
@@ -141,11 +144,22 @@ def _ready(view: View) -> dict[str, Any]:
         "messages": [{"role": "user", "content": "Hi"}],
         "max_tokens": 32,
     }
-    url, header = f"{site.base_url}/v1/chat/completions", "Content-Type: application/json"
-    data["try"] = shlex.join(
-        ["curl", url, "-H", header, "-d", json.dumps(request, ensure_ascii=False)]
-    )
+    url, header = f"{data['address']}/v1/chat/completions", "Content-Type: application/json"
+    words = ["curl", url, "-H", header, "-d", json.dumps(request, ensure_ascii=False)]
+    if on_host:
+        words = ["ssh", site.host.address, shlex.join(words)]
+    data["try"] = shlex.join(words)
     return data
+
+
+def _reached(view: View, site: Site) -> tuple[str, bool]:
+    """Return the server's address, and whether it is one that only its own host can use."""
+    everywhere = site.goal.host in ("0.0.0.0", "::")  # noqa: S104
+    if not site.remote or not everywhere:
+        return site.base_url, site.remote
+    seen, _ = view.facts.latest(Connect, fresh=False)
+    name = seen.host if seen else site.target
+    return f"http://[{name}]:{site.port}" if ":" in name else f"http://{name}:{site.port}", False
 
 
 def _cause(view: View) -> dict[str, Any]:
@@ -197,7 +211,8 @@ def _fix(view: View, fix_id: str) -> dict[str, Any]:
 
 def _summary(view: View, outcome: Outcome, data: dict[str, Any]) -> str:
     if outcome is Outcome.READY:
-        return f"ready at {data['address']}" if "address" in data else "all checks hold"
+        on = f" on {data['only_on']}" if "only_on" in data else ""
+        return f"ready at {data['address']}{on}" if "address" in data else "all checks hold"
     if outcome is Outcome.LIMIT and view.limit is not None:
         return f"limit reached: {view.limit.text}; {data['cause']}"
     if outcome is Outcome.INTERRUPTED:

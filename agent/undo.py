@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from agent.engine import STOPS, carry_out, stop_servers
 from agent.run import Run
 from agent.values import CallStatus, Purpose, ToolCall
-from tools.container_changes import StartContainer
+from tools.container_changes import RemoveContainer, StartContainer
 
 BY_HAND = {
     "build_image": "docker image rm {tag}",
@@ -23,6 +23,8 @@ class Undone:
 
     stopped: list[str] = field(default_factory=list)
     """Servers of the run that run no more."""
+    removed: list[str] = field(default_factory=list)
+    """Containers of the run that are gone."""
     started: list[str] = field(default_factory=list)
     """Services of others that run again."""
     left: list[str] = field(default_factory=list)
@@ -38,6 +40,9 @@ def undo(run: Run) -> Undone:
     left = stop_servers(run)
     done.stopped = [name for name in before if name not in left]
     done.left = [f"{name} would not end" for name in left]
+    for name in view.effects.services:
+        if name not in left:
+            _remove(run, name, done)
     for name, record in reversed(list(view.effects.ended_others.items())):
         call = ToolCall(
             tool=StartContainer().name,
@@ -55,6 +60,27 @@ def undo(run: Run) -> Undone:
         if words and record.status is CallStatus.OK:
             done.kept.append(words.format_map(record.call.args))
     return done
+
+
+def _remove(run: Run, name: str, done: Undone) -> None:
+    """Remove a container that served, once: ended, it would still hold its name and its disk."""
+    tool = RemoveContainer().name
+    for record in run.view.calls.values():
+        same = (record.call.tool, record.call.args.get("name")) == (tool, name)
+        if same and record.status is CallStatus.OK:
+            return
+    started = run.view.effects.services[name].call
+    call = ToolCall(
+        tool=tool,
+        args={"name": name},
+        target=started.target,
+        purpose=Purpose(kind="recover", ref=started.id),
+        why="the run removes what it made",
+    )
+    if carry_out(run, call) is not CallStatus.OK:
+        done.left.append(f"the container {name} could not be removed: {_last_words(run)}")
+    elif next(reversed(run.view.calls.values())).observation.get("was_there"):
+        done.removed.append(name)
 
 
 def _last_words(run: Run) -> str:

@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from agent.replay import replay
 from agent.session import Session
 from agent.undo import undo
 from agent.values import CallStatus, Outcome
 from tests.lab.engine import docker_run
+from tests.lab.image_registry import image_registry
+from tests.lab.images import image
 from tests.lab.runs import driven
 from tests.lab.story import SERVICE, Story, Yes, forget_derived, story, wait_for_port
 
@@ -150,6 +153,30 @@ def test_without_a_service_in_the_way_and_with_the_image_derived_before(
             assert use.call.args["image"] == build.call.args["tag"]
             assert called(second, "stop_container") == []
             assert called(second, "fetch_config") == [], "it is there from the first run"
+
+
+def test_an_image_that_only_a_registry_has_is_pulled_once_it_is_known_to_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "registry").mkdir()
+    with (
+        image_registry(tmp_path / "registry") as registry,
+        story(tmp_path / "story", candidates=(), foreign=False, kind="diagnose") as place,
+    ):
+        ref = registry.push(image("base"), "lab/bare:1")
+        goal = yaml.safe_load(place.path.read_text())
+        goal["candidates"] = [{"image": ref, "engine": "sglang"}]
+        place.path.write_text(yaml.safe_dump(goal))
+        with played(place, tmp_path / "run", monkeypatch) as session:
+            (look,), (pull,) = called(session, "image_manifest"), called(session, "pull_image")
+            (room,) = [
+                record for record in called(session, "host_facts") if record.origin == "brain"
+            ]
+            assert look.ended < room.ended < pull.started
+            assert pull.approval == "yes"
+            assert pull.status is CallStatus.OK
+            assert "huggingface_hub" in report(session)["cause"], "a bare image can fetch nothing"
+        docker_run("rmi", ref)
 
 
 def test_an_engine_that_lacks_the_model_is_not_mended_by_transformers(

@@ -112,6 +112,10 @@ class Tool(Generic[A, Obs]):
         """What the tool does, for people and models."""
         return (type(self).__doc__ or "").strip()
 
+    def title(self, args: A) -> str:
+        """Say what this very call does, in one line for whoever approves it."""
+        return self.summary.splitlines()[0]
+
     def command(self, args: A, call: CallContext) -> Command:
         """Return the command that does it. Pure."""
         raise NotImplementedError(f"{self.name} declares no command")

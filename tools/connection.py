@@ -113,6 +113,10 @@ class TrustHostKey(Tool[TrustHostKeyArgs, HostKeyTrusted]):
     risk: ClassVar[Risk] = Risk.CHANGE
     always_asks = True
 
+    def title(self, args: TrustHostKeyArgs) -> str:
+        """Name it."""
+        return f"Trust the host key of {args.host} from now on."
+
     def command(self, args: TrustHostKeyArgs, call: CallContext) -> Command:
         """Ask the connector to add the key, if it is still this one."""
         words = ("trust-host-key", args.fingerprint)

@@ -114,6 +114,10 @@ class StopContainer(Tool[StopContainerArgs, ContainerStopped]):
 
     risk = Risk.CHANGE
 
+    def title(self, args: StopContainerArgs) -> str:
+        """Name it."""
+        return f"Stop the container {args.name}; it stays there and can be started again."
+
     def command(self, args: StopContainerArgs, call: CallContext) -> Command:
         """Return ``docker stop``."""
         words = ("--time", str(args.grace_s), args.name)
@@ -154,6 +158,10 @@ class StartContainer(Tool[ContainerArgs, ContainerStarted]):
     """Start a stopped container again, as it was made."""
 
     risk = Risk.CHANGE
+
+    def title(self, args: ContainerArgs) -> str:
+        """Name it."""
+        return f"Start the container {args.name} again."
 
     def command(self, args: ContainerArgs, call: CallContext) -> Command:
         """Return ``docker start``."""

@@ -87,6 +87,10 @@ class BuildImage(Tool[BuildImageArgs, ImageBuilt]):
 
     risk = Risk.CHANGE
 
+    def title(self, args: BuildImageArgs) -> str:
+        """Name it."""
+        return f"Build an image with one more layer on {args.base}."
+
     def command(self, args: BuildImageArgs, call: CallContext) -> Command:
         """Return ``docker build`` with the Dockerfile on standard input, for our engine client."""
         words = ("--tag", args.tag, *label_words(call, content=args.tag))

@@ -37,6 +37,10 @@ class PullImage(Tool[ImageArgs, ImagePulled]):
     establishes = ("image_present",)
     runs_in = "image"
 
+    def title(self, args: ImageArgs) -> str:
+        """Name it."""
+        return f"Pull the image {args.image}."
+
     def command(self, args: ImageArgs, call: CallContext) -> Command:
         """Return ``docker pull``, carried out by our client of the engine."""
         return docker("pull", args.image, timeout_s=4 * 3600.0, via="engine")

@@ -71,6 +71,7 @@ class StartService(Tool[StartServiceArgs, ServiceStarted]):
 
     risk = Risk.CHANGE
     needs = (
+        "image_present",
         "architecture_resolves",
         "config_parses",
         "imports",
@@ -80,6 +81,10 @@ class StartService(Tool[StartServiceArgs, ServiceStarted]):
     )
     establishes = ("process_up",)
     runs_in = "image"
+
+    def title(self, args: StartServiceArgs) -> str:
+        """Name it."""
+        return f"Start a server of {args.image} on port {args.port}."
 
     def command(self, args: StartServiceArgs, call: CallContext) -> Command:
         """Return ``docker run --detach``; nothing is pulled."""

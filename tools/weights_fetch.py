@@ -189,6 +189,10 @@ class FetchConfig(_Fetch[FetchConfigArgs, FetchedConfig]):
     runs_in = "image"
     what: ClassVar[str] = "config"
 
+    def title(self, args: FetchConfigArgs) -> str:
+        """Name it."""
+        return f"Fetch the config.json of {args.repo}."
+
     def parse(self, args: FetchConfigArgs, call: CallContext, result: Result) -> FetchedConfig:
         """Read the answer.
 
@@ -209,6 +213,10 @@ class FetchWeights(_Fetch[FetchWeightsArgs, FetchedWeights]):
     establishes = ("weights_at_hand",)
     runs_in = "image"
     what: ClassVar[str] = "weights"
+
+    def title(self, args: FetchWeightsArgs) -> str:
+        """Name it."""
+        return f"Fetch the weights of {args.repo}."
 
     def limit_s(self, args: FetchWeightsArgs) -> float:
         """The caller's limit."""

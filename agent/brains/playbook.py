@@ -7,6 +7,7 @@ data.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from agent.advance import STARTERS, call_to
@@ -141,7 +142,8 @@ def _stops(view: View) -> list[ToolCall]:
 def _next_candidate(view: View, now: Frontier, best: Hypothesis) -> Reply | None:
     """Go on with the next candidate where the failure is this one's own; ``None``: none is left."""
     rest = untried(view)
-    if not rest or not check_of(view, now.check).of_candidate:
+    of_image = best.kind == "missing-module"  # what the image lacks, another may have
+    if not rest or not (check_of(view, now.check).of_candidate or of_image):
         return None
     title = view.need_goal().candidates[rest[0]].title
     plan = f"give this candidate up and try {title}"
@@ -179,7 +181,11 @@ def _cannot_tell(now: Frontier, failed: CallRecord) -> Reply:
 
 def _sentence(text: str) -> str:
     clean = text.strip().rstrip(".")
-    return clean[:1].upper() + clean[1:] + "."
+    return (clean if _NAME_FIRST.match(clean) else clean[:1].upper() + clean[1:]) + "."
+
+
+_NAME_FIRST = re.compile(r"\S*[^a-zA-Z'\s]\S*|\S+ [(<>=~]?=?\d|\S+ \(image")
+"""A name at the start, such as that of a package or a container, is written as it is."""
 
 
 def options_left_out(view: View) -> list[str]:

@@ -28,12 +28,14 @@ def run(name: Name = runs.LAST, json: common.OneJson = False) -> None:
         output.document(
             run=folder.id,
             stopped=done.stopped,
+            removed=done.removed,
             started=done.started,
             left=done.left,
             kept=done.kept,
         )
     else:
         lines = [f"stopped {item}" for item in done.stopped]
+        lines += [f"removed the container {item}" for item in done.removed]
         lines += [f"started {item} again" for item in done.started]
         lines += done.left
         lines = lines or ["nothing was left to undo"]
