@@ -16,6 +16,8 @@ from agent.run import Run
 from agent.values import CallStatus
 from tools.base import Risk
 
+SHOWN_INPUT = 1500
+"""So much standard input is shown to whoever approves, in characters; scripts are longer."""
 CLAIMED = frozenset({"start_server", "build_image", "pull_image", "fetch_config", "fetch_weights"})
 CLAIMED |= {"stop_container", "start_container"}
 """Changes that may be sent again after a crash: jobs are claimed by their call id, and the others
@@ -131,7 +133,7 @@ def _shown(ready: Prepared) -> str:
     text = ready.command.text
     if ready.command.cwd not in (None, "/"):
         text = f"cd {shlex.quote(str(ready.command.cwd))} && {text}"
-    return f"{text} <<< {words!r}" if 0 < len(words) < 400 else text
+    return f"{text} <<< {words!r}" if 0 < len(words) < SHOWN_INPUT else text
 
 
 def settle(run: Run) -> None:

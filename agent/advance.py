@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -112,6 +113,7 @@ def _fetch_weights(view: View, site: Site) -> tuple[dict[str, Any], str]:
     size = ""
     if isinstance(seen, FetchedConfig):
         args["revision"] = seen.commit
+        args["most_gb"] = math.ceil(seen.bytes / 1e8) / 10
         size = f" ({seen.weights_files} files, {_gigabytes(seen.weights_bytes)})"
     words = f"{site.image} reads the config. Fetching the weights of {site.goal.model}{size}."
     return args, words

@@ -14,6 +14,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from agent import knowledge
+from agent.dockerfile import is_pip_layer
 from agent.goal import Goal
 from agent.values import ToolCall
 from tools.base import Risk, Subject
@@ -50,6 +51,8 @@ class Policy(BaseModel):
     """Images of the goal: layers may be built on them, and containers started of them."""
     stop: tuple[str, ...] = ()
     """Containers of others whose stop may be asked for, and that ``--yes`` lets be stopped."""
+    models: tuple[str, ...] = ()
+    """Folders on the host that hold models: fetched into, and shown to containers for reading."""
     pull: bool = False
     """Whether images of the goal may be pulled."""
     download_gb: float = 0.0
@@ -63,7 +66,7 @@ class Policy(BaseModel):
         if self.mode != "auto":
             return ()
         words = [f"change what is inside {path}, and run it" for path in self.paths]
-        words += [f"listen on port {port} of this machine" for port in self.ports]
+        words += [f"listen on port {port}" for port in self.ports]
         words += [f"build on {image}, and run it" for image in self.images]
         if self.pull:
             words.append("pull images of the goal")
@@ -92,11 +95,18 @@ def policy_for(goal: Goal, mode: Mode, **more: object) -> Policy:
         "ports": ports,
         "download_mb": goal.allow.download_mb,
         "images": tuple(item.image for item in goal.candidates if item.image),
+        "models": _model_folders(goal),
         "stop": goal.allow.stop,
         "pull": goal.allow.pull,
         "download_gb": goal.allow.download_gb,
     }
     return Policy.model_validate(fields | more)
+
+
+def _model_folders(goal: Goal) -> tuple[str, ...]:
+    named = [host.models for host in goal.hosts]
+    named += [goal.model.removesuffix("/config.json")] if goal.model.startswith("/") else []
+    return tuple(filter(None, named))
 
 
 def decide(
@@ -166,15 +176,24 @@ def _of_others(policy: Policy, call: ToolCall) -> Decision:
 def _start(policy: Policy, call: ToolCall) -> Decision:
     image, port = str(call.args["image"]), int(call.args["port"])
     known = image in policy.images or image.startswith("bringup.")
-    if known and any(_in_range(port, text) for text in policy.ports):
-        return Decision(word=Word.ALLOW, reason="granted: an image and a port of the goal")
-    return Decision(word=Word.ASK, reason=f"no grant covers {image} on port {port}")
+    if not known or not any(_in_range(port, text) for text in policy.ports):
+        return Decision(word=Word.ASK, reason=f"no grant covers {image} on port {port}")
+    for mount in call.args["mounts"]:
+        if not mount["read_only"] or not _in_models(policy, mount["source"]):
+            return Decision(word=Word.ASK, reason=f"no grant covers the mount {mount['source']}")
+    return Decision(word=Word.ALLOW, reason="granted: an image, a port and a model of the goal")
+
+
+def _in_models(policy: Policy, path: str) -> bool:
+    return any(_inside(path, folder) for folder in policy.models)
 
 
 def _build(policy: Policy, call: ToolCall) -> Decision:
-    if call.args["base"] in policy.images:
-        return Decision(word=Word.ALLOW, reason="granted: a layer on an image of the goal")
-    return Decision(word=Word.ASK, reason=f"no grant covers a build on {call.args['base']}")
+    if call.args["base"] not in policy.images:
+        return Decision(word=Word.ASK, reason=f"no grant covers a build on {call.args['base']}")
+    if not is_pip_layer(str(call.args["dockerfile"]), str(call.args["base_id"])):
+        return Decision(word=Word.ASK, reason="no grant covers steps other than pip's")
+    return Decision(word=Word.ALLOW, reason="granted: packages on an image of the goal")
 
 
 def _pull(policy: Policy, call: ToolCall) -> Decision:
@@ -184,9 +203,18 @@ def _pull(policy: Policy, call: ToolCall) -> Decision:
 
 
 def _fetch(policy: Policy, call: ToolCall) -> Decision:
-    if policy.download_gb > 0:
-        return Decision(word=Word.ALLOW, reason="granted: the goal allows downloads")
-    return Decision(word=Word.ASK, reason="no grant covers a download (`allow: {download_gb: …}`)")
+    if not _in_models(policy, str(call.args["folder"])):
+        return Decision(word=Word.ASK, reason=f"no grant covers {call.args['folder']}")
+    size = float(call.args.get("most_gb", SMALL_GB))
+    if 0 < size <= policy.download_gb:
+        return Decision(word=Word.ALLOW, reason=f"granted: up to {policy.download_gb:g} GB")
+    return Decision(
+        word=Word.ASK, reason=f"no grant covers a download of {size:g} GB (`allow.download_gb`)"
+    )
+
+
+SMALL_GB = 0.001
+"""What a config.json alone is taken for."""
 
 
 OF_ONES_OWN = (StartJob().name, "exec_in_container")

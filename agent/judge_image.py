@@ -66,8 +66,9 @@ def architecture(seen: ImageAnswers, site: Site) -> Verdict:
         why = seen.errors.get("engine", f"none of {site.engine.module} is installed there")
         return Verdict(False, "no engine", f"no engine in {site.image}: {why}")
     name = f"{engine.distribution or engine.module} {engine.version or '?'}"
-    if not engine.version_known and engine.version:
-        name += " (a version that says nothing)"
+    if not engine.version_known and engine.file_version not in ("", engine.version):
+        name = f"{engine.distribution or engine.module} {engine.file_version}"
+        name += f" (its metadata says {engine.version or 'nothing'})"
     if engine.knows_architecture:
         files = ", ".join(engine.model_files)
         return Verdict(True, f"{name} has {engine.architecture}" + (f" ({files})" if files else ""))

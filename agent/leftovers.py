@@ -46,7 +46,7 @@ def find_all(host: Connector) -> list[Leftover]:
 
 
 def remove(host: Connector, item: Leftover) -> str:
-    """Remove one thing; return why not, or an empty text.
+    """Remove one thing; return why not, or an empty text where it is gone.
 
     Raises:
         ConnectionFailed: the host was lost.
@@ -59,7 +59,8 @@ def remove(host: Connector, item: Leftover) -> str:
         else:
             _ask(host, RemoveImage().name, image=item.name)
     except ToolFailed as error:
-        return str(error)
+        gone = "No such image" in str(error) or "No such container" in str(error)
+        return "" if gone else str(error)
     return ""
 
 

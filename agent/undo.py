@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 
 from agent.engine import STOPS, carry_out, stop_servers
@@ -10,9 +11,11 @@ from agent.values import CallStatus, Purpose, ToolCall
 from tools.container_changes import RemoveContainer, StartContainer
 
 BY_HAND = {
-    "build_image": "docker image rm {tag}",
-    "pull_image": "docker image rm {image}",
-    "fetch_weights": "rm -r {folder}",
+    "build_image": ("docker image rm", "tag"),
+    "pull_image": ("docker image rm", "image"),
+    "fetch_config": ("rm -r", "folder"),
+    "fetch_weights": ("rm -r", "folder"),
+    "trust_host_key": ("ssh-keygen -R", "host"),
 }
 """How the effects of tools are undone that are kept here: they harm nobody and cost time."""
 
@@ -56,9 +59,10 @@ def undo(run: Run) -> Undone:
         else:
             done.left.append(f"{name} could not be started: {_last_words(run)}")
     for record in view.calls.values():
-        words = BY_HAND.get(record.call.tool)
+        words, key = BY_HAND.get(record.call.tool, ("", ""))
         if words and record.status is CallStatus.OK:
-            done.kept.append(words.format_map(record.call.args))
+            done.kept.append(f"{words} {shlex.quote(str(record.call.args[key]))}")
+    done.kept = list(dict.fromkeys(done.kept))
     return done
 
 

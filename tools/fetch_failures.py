@@ -15,7 +15,8 @@ from pydantic import BaseModel
 
 Kind = Literal[
     "gated", "forbidden", "not_found", "revision", "no_file", "no_weights", "offline", "broken",
-    "tls", "disk_full", "no_room", "permission", "no_library", "sizes", "time_over", "hub",
+    "tls", "disk_full", "no_room", "too_large", "permission", "no_library", "sizes", "time_over",
+    "hub",
 ]  # fmt: skip
 
 WORDS: dict[Kind, str] = {
@@ -30,6 +31,7 @@ WORDS: dict[Kind, str] = {
     "tls": "the hub's TLS certificate cannot be verified; the image may lack a CA certificate",
     "disk_full": "no space left on the disk",
     "no_room": "too little room on the disk",
+    "too_large": "it is more than was allowed",
     "permission": "the folder cannot be written",
     "no_library": "the image's Python has no working huggingface_hub",
     "sizes": "what was fetched is not what the hub names",

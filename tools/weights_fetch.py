@@ -62,6 +62,9 @@ class FetchConfigArgs(Args):
 class FetchWeightsArgs(FetchConfigArgs):
     """What to fetch, with which image, and where to."""
 
+    most_gb: float = Field(
+        default=0.0, ge=0, description="Refused, before it begins, where it is more; 0: no bound."
+    )
     limit_s: float = Field(default=14400.0, gt=0, description="What is there by then is kept.")
 
 
@@ -129,7 +132,7 @@ class _Fetch(Tool[A, Obs]):
     def command(self, args: A, call: CallContext) -> Command:
         """Return ``docker run`` of the image's Python with the script on standard input."""
         limit_s = self.limit_s(args)
-        given = args.model_dump(mode="json", include={"repo", "revision", "endpoint"})
+        given = args.model_dump(mode="json", include={"repo", "revision", "endpoint", "most_gb"})
         payload = json.dumps({**given, "what": self.what, "out": OUT})
         words = ["docker", "run", "--rm", "--interactive", "--name", probe_name(call)]
         words += [*label_words(call), "--pull", "never", "--network", "host", "--read-only"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
+
+from packaging.requirements import InvalidRequirement, Requirement
 
 from agent.check import call_for
 from agent.control import UseImage
+from agent.dockerfile import dockerfile, name_of
 from agent.fold import View
 from agent.kinds.base import Case, FixPlan
 from agent.site import Site
@@ -16,8 +17,6 @@ from tools.image_build import BuildImage
 from tools.images import ImageState, InspectImage
 from tools.packages import EnvironmentState
 
-PREFIX = "bringup."
-"""Images that are made here are named ``bringup.HASH``."""
 NO_WAY_OUT = (
     "CERTIFICATE_VERIFY_FAILED",
     "SSLError",
@@ -58,7 +57,15 @@ def derive(case: Case, requirements: tuple[str, ...], reason: str) -> Derived:
     base, event = _inspected(case, case.site.image)
     if isinstance(base, ToolCall) or seen is None:
         return Derived(probe=base if isinstance(base, ToolCall) else None)
-    wanted = (*requirements, *kept(case.site, seen))
+    if not seen.pip_version:
+        return Derived(
+            obstacle=f"no pip works in {case.site.image}: {seen.pip_error or 'none is there'}",
+            advice="Derive an image by hand, with the tool that it was made with, and name that.",
+            evidence=event,
+        )
+    named = {name_in(text) for text in requirements}
+    more = [text for text in kept(case.site, seen) if name_in(text) not in named]
+    wanted = (*requirements, *more)
     text = dockerfile(base, seen, wanted, f"{case.site.image}: {reason}")
     tag = name_of(base.id, text)
     found, look = _inspected(case, tag)
@@ -86,31 +93,19 @@ def derive(case: Case, requirements: tuple[str, ...], reason: str) -> Derived:
 
 
 def kept(site: Site, seen: EnvironmentState) -> tuple[str, ...]:
-    """Return exact pins of what may not move; pip finds them satisfied and leaves them alone."""
+    """Return exact pins of what may not move, which pip finds satisfied, and the goal's bounds."""
     keep = [name for name in site.candidate.keep if name in seen.versions]
-    return tuple(f"{name}=={seen.versions[name]}" for name in keep)
+    pins = [f"{name}=={seen.versions[name]}" for name in keep]
+    bounds = [text for text in site.candidate.requirements if name_in(text) not in keep]
+    return (*pins, *bounds)
 
 
-def dockerfile(
-    base: ImageState, seen: EnvironmentState, requirements: tuple[str, ...], reason: str
-) -> str:
-    """Return the text of the one layer; words go as a list, which no shell reads."""
-    words = [seen.executable, "-m", "pip", "install", "--no-cache-dir", "--progress-bar", "off"]
-    words += ["--disable-pip-version-check", "--root-user-action", "ignore"]
-    words += ["--break-system-packages"] if seen.externally_managed else []
-    words += ["--", *requirements]
-    comment = " ".join(reason.split())
-    lines = [f"# {comment}", f"FROM {base.id}"]
-    lines += ["USER root"] if base.user not in ("", "root", "0") else []
-    lines += [f"RUN {json.dumps(words, ensure_ascii=True)}"]
-    lines += [f"USER {base.user}"] if base.user not in ("", "root", "0") else []
-    return "\n".join(lines) + "\n"
-
-
-def name_of(base_id: str, text: str) -> str:
-    """Return the image's name: the same base and the same Dockerfile have the same."""
-    digest = hashlib.sha256(f"{base_id}\n{text}".encode()).hexdigest()
-    return f"{PREFIX}{digest[:16]}"
+def name_in(requirement: str) -> str:
+    """Return the distribution that a requirement is about; empty where it is no requirement."""
+    try:
+        return Requirement(requirement).name
+    except InvalidRequirement:
+        return ""
 
 
 def _inspected(case: Case, image: str) -> tuple[ImageState | ToolCall, tuple[str, ...]]:

@@ -126,7 +126,16 @@ def _requirement(case: Case, package: str, specifier: SpecifierSet) -> str:
         engine = Requirement(case.site.engine.requirement)
         if engine.name == package and engine.extras:
             extras = f"[{','.join(sorted(engine.extras))}]"
-    return f"{package}{extras}{specifier}"
+    return f"{package}{extras}{_shortest(specifier)}"
+
+
+def _shortest(specifier: SpecifierSet) -> SpecifierSet:
+    """Return an exact pin alone where the set holds one that all the others allow."""
+    for item in specifier:
+        exact = item.operator == "==" and not item.version.endswith(".*")
+        if exact and specifier.contains(item.version, prereleases=True):
+            return SpecifierSet(str(item))
+    return specifier
 
 
 def _not_too_old(case: Case, package: str, installed: Version, floor: Version) -> str:

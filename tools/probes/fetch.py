@@ -112,6 +112,7 @@ class Fetch:
     def __init__(self, payload):
         self.hub = library(payload)
         self.repo, self.out = payload["repo"], payload["out"]
+        self.most_gb = payload.get("most_gb") or 0.0
         info = self.hub.HfApi().model_info(
             self.repo, revision=payload["revision"], files_metadata=True
         )
@@ -180,6 +181,8 @@ class Fetch:
         total, here = sum(self.sizes.values()), self.whole()
         if not any(is_weight(name) for name in self.sizes):
             raise Refused("no_weights", "neither safetensors nor PyTorch files")
+        if self.most_gb and total > self.most_gb * 1e9:
+            raise Refused("too_large", "%.1f of %.1f GB" % (total / 1e9, self.most_gb))
         free = shutil.disk_usage(self.out).free
         if total - here > 0 and total - here + SPARE_BYTES > free:
             numbers = "%.1f GB to come, %.1f GB free" % ((total - here) / 1e9, free / 1e9)
