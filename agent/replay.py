@@ -153,7 +153,7 @@ def replay(path: Path, driver: Callable[[Run, Answer], Outcome] = loop) -> Repla
         TranscriptError: it cannot be read, or does not begin with its header.
     """
     recorded = read(path).events
-    redactor = _elsewhere(recorded)
+    redactor = elsewhere(recorded)
     events = [redactor.restore(event) for event in recorded]
     if not events or not isinstance(events[0], RunStarted):
         raise TranscriptError(f"{path}: a transcript begins with run_started; this one does not")
@@ -179,7 +179,7 @@ def _play(written: MemoryTranscript, drive: Callable[[], Outcome]) -> None:
             return
 
 
-def _elsewhere(events: Sequence[AnyEvent]) -> Redactor:
+def elsewhere(events: Sequence[AnyEvent]) -> Redactor:
     """Return a redactor that has every named path below ``/replay``, nested as then."""
     paths: dict[str, str] = {}
     for event in events:
