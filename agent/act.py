@@ -11,19 +11,18 @@ from agent.controls import carry_out
 from agent.dispatch import Invalid, Prepared, end, execute, prepare, queue
 from agent.events import ApprovalAnswered, ApprovalAsked, FixOpened
 from agent.fold import View
+from agent.foreseen import foreseen
 from agent.records import CallRecord
 from agent.run import Run
 from agent.values import CallStatus
 from tools.base import Risk
 
-SHOWN_INPUT = 1500
-"""So much standard input is shown to whoever approves, in characters; scripts are longer."""
+SHOWN_INPUT = 400
+"""So much standard input is shown to whoever approves, in characters; our scripts are longer."""
 CLAIMED = frozenset({"start_server", "build_image", "pull_image", "fetch_config", "fetch_weights"})
 CLAIMED |= {"stop_container", "start_container"}
 """Changes that may be sent again after a crash: jobs are claimed by their call id, and the others
 come to the same when they are done twice."""
-ENDS = frozenset({"stop_container", "remove_container"})
-"""Tools that end a service, which may be somebody else's."""
 
 
 def act(run: Run) -> None:
@@ -78,6 +77,7 @@ def _may_go(run: Run, record: CallRecord, ready: Prepared) -> bool:
         ready.risk,
         ready.touches,
         always_asks=ready.tool.always_asks,
+        foreseen=run.policy.mode == "auto" and foreseen(run.view, ready.call),
     )
     if decision.word is Word.DENY:
         end(run, ready.call, CallStatus.REFUSED, decision.reason)
@@ -133,7 +133,8 @@ def _shown(ready: Prepared) -> str:
     text = ready.command.text
     if ready.command.cwd not in (None, "/"):
         text = f"cd {shlex.quote(str(ready.command.cwd))} && {text}"
-    return f"{text} <<< {words!r}" if 0 < len(words) < SHOWN_INPUT else text
+    whole = ready.command.via == "engine" or len(words) < SHOWN_INPUT
+    return f"{text} <<< {words!r}" if words and whole else text
 
 
 def settle(run: Run) -> None:
@@ -160,9 +161,9 @@ def _answers_itself(
 
 def _flag_may(run: Run, ready: Prepared) -> bool:
     """Whether ``--yes`` answers: not a question, and no stop that the goal does not name."""
-    stops = [subject.key for subject in ready.touches if subject.kind == "service"]
-    foreign = ready.call.tool in ENDS and ready.call.purpose.kind != "recover"
-    return not ready.tool.always_asks and (not foreign or set(stops) <= set(run.policy.stop))
+    foreign = ready.call.tool in gate.ENDS and ready.call.purpose.kind != "recover"
+    named = ready.call.args.get("name") in run.policy.stop and ready.call.tool == "stop_container"
+    return not ready.tool.always_asks and (not foreign or named)
 
 
 def _go(run: Run, ready: Prepared) -> None:

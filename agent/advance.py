@@ -9,6 +9,7 @@ from typing import Any
 from agent.fold import View
 from agent.image_checks import answers_of
 from agent.launch import server_argv
+from agent.records import CallRecord
 from agent.site import MOUNTED_MODEL, Site
 from agent.values import ToolCall
 from tools.docker_engine import DockerInfo
@@ -25,7 +26,7 @@ WRAPPERS = (".sh", "tini", "dumb-init", "init", "catatonit")
 
 def call_to(view: View, site: Site, tool: str) -> ToolCall:
     """Return the call of a tool that can make a check true, for where the run stands."""
-    args, why = _CALLS[tool](view, site)
+    args, why = CALLS[tool](view, site)
     return ToolCall(tool=tool, args=args, target=site.target, why=why)
 
 
@@ -66,9 +67,13 @@ def _start_service(view: View, site: Site) -> tuple[dict[str, Any], str]:
 def service_name(view: View, site: Site) -> str:
     """Return the name of the next container that serves: the goal's, or one of the run's id."""
     header = view.header
-    count = len(view.effects.services)
+    count = sum(1 for record in view.calls.values() if _began(record))
     base = site.goal.name or f"bringup-{header.run_id if header else 'run'}"
     return f"{base}-{count + 1}" if count else base
+
+
+def _began(record: CallRecord) -> bool:
+    return record.call.tool == StartService().name and record.started >= 0
 
 
 def _entrypoint(view: View, site: Site, program: str) -> str:
@@ -108,10 +113,10 @@ def _fetch_config(view: View, site: Site) -> tuple[dict[str, Any], str]:
 
 
 def _fetch_weights(view: View, site: Site) -> tuple[dict[str, Any], str]:
-    seen, _ = view.facts.latest(FetchConfig, fresh=False)
     args = _fetch(site)
+    seen = _fetched_config(view, args)
     size = ""
-    if isinstance(seen, FetchedConfig):
+    if seen is not None:
         args["revision"] = seen.commit
         args["most_gb"] = math.ceil(seen.bytes / 1e8) / 10
         size = f" ({seen.weights_files} files, {_gigabytes(seen.weights_bytes)})"
@@ -119,16 +124,27 @@ def _fetch_weights(view: View, site: Site) -> tuple[dict[str, Any], str]:
     return args, words
 
 
+def _fetched_config(view: View, args: dict[str, Any]) -> FetchedConfig | None:
+    """Return what was told when this very model's config was fetched."""
+    same = [
+        row.observation
+        for row in view.facts.known(FetchConfig)
+        if all(row.args.get(key) == args[key] for key in ("repo", "folder", "revision"))
+    ]
+    return same[-1] if same and isinstance(same[-1], FetchedConfig) else None
+
+
 def _gigabytes(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
 
 
-_CALLS: dict[str, Callable[[View, Site], tuple[dict[str, Any], str]]] = {
+CALLS: dict[str, Callable[[View, Site], tuple[dict[str, Any], str]]] = {
     StartServer().name: _start_server,
     StartService().name: _start_service,
     PullImage().name: _pull_image,
     FetchConfig().name: _fetch_config,
     FetchWeights().name: _fetch_weights,
 }
+"""Tools that take a goal further, with what builds their arguments and says why."""
 STARTERS = (StartServer().name, StartService().name)
 """Tools that start a server."""

@@ -14,10 +14,10 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from agent import knowledge
-from agent.dockerfile import is_pip_layer
 from agent.goal import Goal
 from agent.values import ToolCall
 from tools.base import Risk, Subject
+from tools.container_changes import StopContainer
 from tools.jobs import StartJob
 
 Mode = Literal["read-only", "supervised", "auto"]
@@ -51,8 +51,6 @@ class Policy(BaseModel):
     """Images of the goal: layers may be built on them, and containers started of them."""
     stop: tuple[str, ...] = ()
     """Containers of others whose stop may be asked for, and that ``--yes`` lets be stopped."""
-    models: tuple[str, ...] = ()
-    """Folders on the host that hold models: fetched into, and shown to containers for reading."""
     pull: bool = False
     """Whether images of the goal may be pulled."""
     download_gb: float = 0.0
@@ -95,18 +93,11 @@ def policy_for(goal: Goal, mode: Mode, **more: object) -> Policy:
         "ports": ports,
         "download_mb": goal.allow.download_mb,
         "images": tuple(item.image for item in goal.candidates if item.image),
-        "models": _model_folders(goal),
         "stop": goal.allow.stop,
         "pull": goal.allow.pull,
         "download_gb": goal.allow.download_gb,
     }
     return Policy.model_validate(fields | more)
-
-
-def _model_folders(goal: Goal) -> tuple[str, ...]:
-    named = [host.models for host in goal.hosts]
-    named += [goal.model.removesuffix("/config.json")] if goal.model.startswith("/") else []
-    return tuple(filter(None, named))
 
 
 def decide(
@@ -116,8 +107,9 @@ def decide(
     touches: tuple[Subject, ...],
     *,
     always_asks: bool = False,
+    foreseen: bool = False,
 ) -> Decision:
-    """Decide on one call."""
+    """Decide on one call; ``foreseen``: it is exactly what code itself would do here."""
     if risk <= Risk.READ and not always_asks:
         return Decision(word=Word.ALLOW, reason="it only looks")
     if policy.mode == "read-only" and risk > Risk.READ:
@@ -130,13 +122,19 @@ def decide(
         return Decision(word=Word.ASK, reason="it downloads a build of gigabytes")
     if policy.mode == "supervised":
         return Decision(word=Word.ASK, reason="supervised: every change is asked about")
-    return _by_grants(policy, call, touches)
+    return _by_grants(policy, call, touches, foreseen=foreseen)
 
 
-def _by_grants(policy: Policy, call: ToolCall, touches: tuple[Subject, ...]) -> Decision:
+def _by_grants(
+    policy: Policy, call: ToolCall, touches: tuple[Subject, ...], *, foreseen: bool
+) -> Decision:
     if call.tool in OF_ONES_OWN:
         return Decision(word=Word.ASK, reason="no grant covers a command of one's own")
+    if call.tool == StopContainer().name:
+        return _of_others(policy, call)
     special = _RULES.get(call.tool)
+    if special is not None and not foreseen:
+        return Decision(word=Word.ASK, reason="it is not what the playbook would do here")
     if special is not None:
         return special(policy, call)
     outside = [subject for subject in touches if not _granted(policy, subject)]
@@ -174,37 +172,22 @@ def _of_others(policy: Policy, call: ToolCall) -> Decision:
 
 
 def _start(policy: Policy, call: ToolCall) -> Decision:
-    image, port = str(call.args["image"]), int(call.args["port"])
-    known = image in policy.images or image.startswith("bringup.")
-    if not known or not any(_in_range(port, text) for text in policy.ports):
-        return Decision(word=Word.ASK, reason=f"no grant covers {image} on port {port}")
-    for mount in call.args["mounts"]:
-        if not mount["read_only"] or not _in_models(policy, mount["source"]):
-            return Decision(word=Word.ASK, reason=f"no grant covers the mount {mount['source']}")
-    return Decision(word=Word.ALLOW, reason="granted: an image, a port and a model of the goal")
-
-
-def _in_models(policy: Policy, path: str) -> bool:
-    return any(_inside(path, folder) for folder in policy.models)
+    if any(_in_range(int(call.args["port"]), text) for text in policy.ports):
+        return Decision(word=Word.ALLOW, reason="granted: the goal's server on a port of the goal")
+    return Decision(word=Word.ASK, reason=f"no grant covers port {call.args['port']}")
 
 
 def _build(policy: Policy, call: ToolCall) -> Decision:
-    if call.args["base"] not in policy.images:
-        return Decision(word=Word.ASK, reason=f"no grant covers a build on {call.args['base']}")
-    if not is_pip_layer(str(call.args["dockerfile"]), str(call.args["base_id"])):
-        return Decision(word=Word.ASK, reason="no grant covers steps other than pip's")
     return Decision(word=Word.ALLOW, reason="granted: packages on an image of the goal")
 
 
 def _pull(policy: Policy, call: ToolCall) -> Decision:
-    if policy.pull and call.args["image"] in policy.images:
+    if policy.pull:
         return Decision(word=Word.ALLOW, reason="granted: the goal allows pulls")
     return Decision(word=Word.ASK, reason="the goal does not allow pulls (`allow: {pull: true}`)")
 
 
 def _fetch(policy: Policy, call: ToolCall) -> Decision:
-    if not _in_models(policy, str(call.args["folder"])):
-        return Decision(word=Word.ASK, reason=f"no grant covers {call.args['folder']}")
     size = float(call.args.get("most_gb", SMALL_GB))
     if 0 < size <= policy.download_gb:
         return Decision(word=Word.ALLOW, reason=f"granted: up to {policy.download_gb:g} GB")
@@ -215,20 +198,16 @@ def _fetch(policy: Policy, call: ToolCall) -> Decision:
 
 SMALL_GB = 0.001
 """What a config.json alone is taken for."""
-
-
 OF_ONES_OWN = (StartJob().name, "exec_in_container")
 """Tools that run whatever they are told."""
 _RULES: dict[str, Callable[[Policy, ToolCall], Decision]] = {
-    "stop_container": _of_others,
-    "remove_container": _of_others,
     "start_service": _start,
     "build_image": _build,
     "pull_image": _pull,
     "fetch_config": _fetch,
     "fetch_weights": _fetch,
 }
-"""What ``auto`` grants to tools whose subjects do not tell enough."""
+"""What ``auto`` grants to tools that reach far, where the call is the playbook's own."""
 
 
 def _in_range(port: int, text: str) -> bool:

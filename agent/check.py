@@ -16,6 +16,7 @@ from tools.base import Subject
 from tools.connection import Connect
 from tools.endpoint import ChatCheck
 from tools.network import PortOwner
+from tools.weights import model_subject
 
 PROMPT = "Say hello in one sentence."
 SPARE_PORTS = 20
@@ -120,7 +121,11 @@ def of_environment(site: Site) -> Subject:
 
 def of_model(site: Site) -> Subject:
     """The model, by its place on the host."""
-    return Subject(kind="model", key=site.host_model)
+    return (
+        model_subject(site.host_model)
+        if site.is_image
+        else Subject(kind="model", key=site.host_model)
+    )
 
 
 def of_port(site: Site) -> Subject:

@@ -162,6 +162,9 @@ def _use_candidate(run: Run, ready: Prepared, args: UseCandidateArgs) -> None:
     elif args.number in {view.candidate, *view.rejected}:
         words = f"candidate {args.number} is the present one, or was given up before"
         end(run, ready.call, CallStatus.REFUSED, words)
+    elif view.open_fixes or view.may_run or view.effects.serving:
+        words = "a fix is open, or a server of the present candidate runs: end that first"
+        end(run, ready.call, CallStatus.REFUSED, words)
     else:
         _said(run, ready, Said(text=f"{names[args.number]} from now on"))
 
@@ -169,6 +172,11 @@ def _use_candidate(run: Run, ready: Prepared, args: UseCandidateArgs) -> None:
 def _use_image(run: Run, ready: Prepared, args: UseImageArgs) -> None:
     rows = run.view.facts.known(InspectImage)
     seen = [row.observation for row in rows if row.args.get("image") == args.image]
+    own = site_of(run.view).candidate.image
+    if not own or args.base != own:
+        words = f"{args.base} is not the image of the present candidate"
+        end(run, ready.call, CallStatus.REFUSED, words)
+        return
     if not any(isinstance(state, ImageState) and state.present for state in seen):
         words = f"{args.image} has not been seen on the host; inspect_image tells"
         end(run, ready.call, CallStatus.REFUSED, words)

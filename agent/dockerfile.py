@@ -49,26 +49,3 @@ def name_of(base_id: str, text: str) -> str:
     """Return the image's name: the same base and the same Dockerfile have the same."""
     digest = hashlib.sha256(f"{base_id}\n{text}".encode()).hexdigest()
     return f"{PREFIX}{digest[:16]}"
-
-
-def is_pip_layer(text: str, base_id: str) -> bool:
-    """Tell whether a Dockerfile only lets pip install packages on top of this very image."""
-    steps = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    if not steps or not base_id or steps[0] != f"FROM {base_id}":
-        return False
-    return all(line.startswith("USER ") or _is_install(line) for line in steps[1:])
-
-
-def _is_install(line: str) -> bool:
-    """Tell whether a step is ``RUN`` with a list of words: pip, plain options and requirements."""
-    try:
-        words = json.loads(line.removeprefix("RUN ")) if line.startswith("RUN ") else None
-    except ValueError:
-        return False
-    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        return False
-    if words[1:4] != INSTALL or "--" not in words:
-        return False
-    end = words.index("--")
-    plain = all(word.startswith("--") or word == "off" for word in words[4:end])
-    return plain and not any("/" in word for word in words[4:])

@@ -11,6 +11,10 @@ from typing import Any
 from agent.events import CallEnded
 from agent.records import CallRecord
 from agent.values import CallStatus
+from tools.base import Risk
+
+UNSURE = (CallStatus.UNKNOWN, CallStatus.TIMED_OUT)
+"""Ends of a call that say nothing of its effect."""
 
 
 class Effects:
@@ -22,9 +26,11 @@ class Effects:
         self.stopped: set[str] = set()
         """Jobs that were ended."""
         self.services: dict[str, CallRecord] = {}
-        """Containers that serve, oldest first, also where it is not known whether they came up."""
+        """Containers that the run made, or may have made, to serve; oldest first."""
         self.removed: set[str] = set()
-        """Containers of the run that were stopped or removed."""
+        """Those that were stopped or removed."""
+        self.ended: set[str] = set()
+        """Those that did not run when they were last looked at."""
         self.ended_others: dict[str, CallRecord] = {}
         """Services of others that the run stopped and did not start again."""
         self.images: dict[str, str] = {}
@@ -37,8 +43,13 @@ class Effects:
     @property
     def service(self) -> str:
         """The container that was started last and not stopped; empty for none."""
-        alive = [name for name in self.services if name not in self.removed]
-        return alive[-1] if alive else ""
+        kept = [name for name in self.services if name not in self.removed]
+        return kept[-1] if kept else ""
+
+    @property
+    def serving(self) -> list[str]:
+        """Containers that run, as far as is known."""
+        return [name for name in self.services if name not in self.removed | self.ended]
 
     @property
     def over(self) -> set[str]:
@@ -48,8 +59,10 @@ class Effects:
     def note(self, record: CallRecord, event: CallEnded) -> None:
         """Take a call of a tool that has ended."""
         name = record.call.tool
-        if name == "start_service" and event.status in (CallStatus.OK, CallStatus.UNKNOWN):
+        if record.had_effect and name == "start_service":
             self.services[str(record.call.args["name"])] = record
+        if record.had_effect and name == "stop_container" and event.status in UNSURE:
+            self._end_other(record)
         handler = _HANDLERS.get(name)
         if handler is not None and event.status is CallStatus.OK:
             handler(self, record, event.observation)
@@ -70,11 +83,26 @@ class Effects:
             self.stopped.add(job)
             self.servers.pop(job, None)
 
+    def _look_at_container(self, record: CallRecord, seen: dict[str, Any]) -> None:
+        name = str(record.call.args.get("name") or record.call.args.get("container"))
+        runs = seen.get("state") in ("running", "loading", "healthy", "stuck", "undecided")
+        if name not in self.services:
+            return
+        (self.ended.discard if runs else self.ended.add)(name)
+        never = self.services[name].status in UNSURE and seen.get("present") is False
+        if never:  # its start broke off before it was made
+            del self.services[name]
+
     def _end_container(self, record: CallRecord, seen: dict[str, Any]) -> None:
         name = str(record.call.args["name"])
         if name in self.services:
             self.removed.add(name)
         elif record.call.tool == "stop_container":
+            self._end_other(record)
+
+    def _end_other(self, record: CallRecord) -> None:
+        name = str(record.call.args["name"])
+        if name not in self.services:
             self.ended_others[name] = record
 
     def _start_container(self, record: CallRecord, seen: dict[str, Any]) -> None:
@@ -96,9 +124,35 @@ _HANDLERS: dict[str, Callable[[Effects, CallRecord, dict[str, Any]], None]] = {
     "job_status": Effects._look_at_job,
     "watch_server": Effects._look_at_job,
     "stop_job": Effects._stop_job,
+    "inspect_container": Effects._look_at_container,
+    "watch_service": Effects._look_at_container,
     "stop_container": Effects._end_container,
     "remove_container": Effects._end_container,
     "start_container": Effects._start_container,
     "build_image": Effects._build_image,
     "use_image": Effects._use_image,
 }
+
+
+def still_failed(
+    failed: list[CallRecord], record: CallRecord, seen: dict[str, Any]
+) -> list[CallRecord]:
+    """Return the failed changes that a call which succeeded has not mended.
+
+    A change mends what failed on the same subjects. The start of a container that broke off, and of
+    which nothing is there, is no failure that anything has to mend.
+    """
+    if record.risk > Risk.READ:
+        return [item for item in failed if not set(item.touches) & set(record.touches)]
+    if record.call.tool != "inspect_container" or seen.get("present"):
+        return failed
+    gone = record.call.args.get("name")
+    return [
+        item
+        for item in failed
+        if not (
+            item.call.tool == "start_service"
+            and item.status in UNSURE
+            and item.call.args.get("name") == gone
+        )
+    ]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from agent.control import CONTROLS
-from agent.effects import Effects
+from agent.effects import Effects, still_failed
 from agent.events import (
     AnyEvent,
     ApprovalAnswered,
@@ -207,12 +207,7 @@ def _learn(view: View, record: CallRecord, event: CallEnded) -> None:
             event.seq,
         )
     )
-    if record.risk > Risk.READ:
-        view.failed_changes = [
-            failed
-            for failed in view.failed_changes
-            if not set(failed.touches) & set(record.touches)
-        ]
+    view.failed_changes = still_failed(view.failed_changes, record, event.observation)
 
 
 def _control(view: View, record: CallRecord, event: CallEnded) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from agent.checks import check_of, checks_of, standing
 from agent.fold import View
 from agent.site import site_of
-from agent.values import CallStatus, Purpose, ToolCall
+from agent.values import CallStatus, ToolCall
 from tools.base import Risk, Subject
 
 
@@ -29,6 +29,8 @@ class Ruling:
 
 
 GO = Ruling(True)
+ENDS = frozenset({"stop_container", "remove_container", "exec_in_container"})
+"""Tools by which a container ends, or may end, that can be somebody else's."""
 
 
 def judge(view: View, call: ToolCall, risk: Risk, touches: tuple[Subject, ...]) -> Ruling:
@@ -43,7 +45,7 @@ def judge(view: View, call: ToolCall, risk: Risk, touches: tuple[Subject, ...]) 
             f"{call.tool} changes something, so it needs a purpose: "
             "fix (a diagnosis id), advance (an unmet check), recover (a call id) or requested",
         )
-    ruling = rule(view, purpose, touches)
+    ruling = rule(view, call, touches)
     if not ruling.go or purpose.kind == "recover":
         return ruling
     return _no_open_fix(view, call, touches)
@@ -77,7 +79,8 @@ def evidence_ruling(view: View, target: str, subject: Subject, evidence: tuple[s
     return GO
 
 
-def _fix(view: View, purpose: Purpose, touches: tuple[Subject, ...]) -> Ruling:
+def _fix(view: View, call: ToolCall, touches: tuple[Subject, ...]) -> Ruling:
+    purpose = call.purpose
     diagnosis = view.diagnoses.get(purpose.ref)
     if diagnosis is None:
         return Ruling(False, f"there is no diagnosis {purpose.ref or '(none named)'}; record one")
@@ -87,7 +90,8 @@ def _fix(view: View, purpose: Purpose, touches: tuple[Subject, ...]) -> Ruling:
     return GO
 
 
-def _advance(view: View, purpose: Purpose, touches: tuple[Subject, ...]) -> Ruling:
+def _advance(view: View, call: ToolCall, touches: tuple[Subject, ...]) -> Ruling:
+    purpose = call.purpose
     if purpose.ref not in checks_of(site_of(view)):
         return Ruling(False, f"advance names an unmet check; `{purpose.ref}` is not a check")
     if standing(view, check_of(view, purpose.ref)).verdict.passed:
@@ -97,10 +101,15 @@ def _advance(view: View, purpose: Purpose, touches: tuple[Subject, ...]) -> Ruli
     return GO
 
 
-def _recover(view: View, purpose: Purpose, touches: tuple[Subject, ...]) -> Ruling:
+def _recover(view: View, call: ToolCall, touches: tuple[Subject, ...]) -> Ruling:
+    purpose = call.purpose
     record = view.calls.get(purpose.ref)
     if record is None or not record.had_effect:
         return Ruling(False, f"recover ends an effect of this run; {purpose.ref} has none")
+    if record.call.target != call.target:
+        return Ruling(False, f"{purpose.ref} had its effect on {record.call.target}")
+    if call.tool in ENDS and call.args["name"] not in view.effects.services:
+        return Ruling(False, f"{call.args['name']} is not a container of this run")
     own = {*record.touches, Subject(kind="job", key=view.job_of(record))}
     foreign = ", ".join(str(subject) for subject in touches if subject not in own)
     if foreign:
@@ -108,7 +117,8 @@ def _recover(view: View, purpose: Purpose, touches: tuple[Subject, ...]) -> Ruli
     return GO
 
 
-def _requested(view: View, purpose: Purpose, touches: tuple[Subject, ...]) -> Ruling:
+def _requested(view: View, call: ToolCall, touches: tuple[Subject, ...]) -> Ruling:
+    purpose = call.purpose
     answered = [
         record
         for record in view.calls.values()

@@ -64,7 +64,7 @@ class Goal(Part):
     """A model directory, a bare config.json, or a hub's name (``org/name``)."""
     revision: str = Field(default="main", pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$")
     """Branch, tag or commit of a hub's model."""
-    hub: str = Field(default="", pattern=r"^(https?://[^\s]+)?$")
+    hub: str = Field(default="", pattern=r"^(https?://[^\s@]+)?$")
     """Address of the hub; empty: the default of ``huggingface_hub`` there."""
     hosts: tuple[Host, ...] = Field((Host(),), min_length=1)
     candidates: tuple[Candidate, ...] = Field(min_length=1)
@@ -201,9 +201,16 @@ def _known_words(goal: Goal, where: str) -> None:
             raise GoalError(f"{where}: {unknown_word('engine', candidate.engine, engines)}")
         if candidate.engine == "custom" and not candidate.serve:
             raise GoalError(f"{where}: an engine `custom` needs `serve`: its argument vector")
+    if len(goal.hosts) > 1:
+        raise GoalError(f"{where}: hosts: one host a goal for now; several come with clusters")
     for host in goal.hosts:
         if host.is_remote:
             _known_address(host.address, where)
+    images = any(item.image for item in goal.candidates)
+    if images and goal.host != "localhost" and not re.fullmatch(r"[\d.]+|[0-9A-Fa-f:]+", goal.host):
+        raise GoalError(
+            f"{where}: host: a container listens on an address, and {goal.host} is none"
+        )
     _known_checks(goal, where)
 
 

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from tools.docker import REFERENCE
+
 LOCAL = "local"
 """The address of this machine."""
 
@@ -24,9 +26,9 @@ class Host(Part):
     """``local``, or what one would give to ssh: ``HOST``, ``USER@HOST`` or ``USER@HOST:PORT``."""
     container: str = Field(default="", pattern=r"^([A-Za-z0-9][A-Za-z0-9_.-]*)?$")
     """A running container there that is the target, instead of the machine itself."""
-    python: str = "python3"
+    python: str = Field(default="python3", pattern=r"^([^\x00]*/)?(python|pypy)[0-9.]*$")
     """A Python ≥ 3.8 on the host, for probes that need no environment."""
-    models: str = Field(default="", pattern=r"^(/[^\x00:]*)?$")
+    models: str = Field(default="", pattern=r"^(/[^,:\"\x00\r\n]*)?$")
     """Folder on the host for models that are fetched; needed where ``model`` is a hub's name."""
 
     @model_validator(mode="before")
@@ -50,7 +52,7 @@ class Candidate(Part):
 
     venv: str = ""
     """A virtual environment's folder on the host."""
-    image: str = Field(default="", pattern=r"^([A-Za-z0-9][A-Za-z0-9._/:@-]*)?$")
+    image: str = Field(default="", pattern=rf"^$|{REFERENCE}")
     """A container image; the server runs as a container of it."""
     engine: str = "transformers"
     """A name in ``prompts/playbooks/engines.yaml``, or ``custom`` with ``serve``."""

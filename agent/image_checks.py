@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from agent import judge, judge_image
 from agent.check import (
     CONNECTED,
@@ -17,15 +19,16 @@ from agent.check import (
     pins_of,
 )
 from agent.conflicts import declarers, module_of
+from agent.effects import UNSURE
 from agent.fold import View
+from agent.image_offer import judge_offer, judge_room, offer_call, room_call
 from agent.judge import Verdict
 from agent.site import Site
-from agent.values import ToolCall
+from agent.values import CallStatus, ToolCall
 from tools.base import Subject
-from tools.containers import InspectContainer
+from tools.containers import ContainerState, InspectContainer
+from tools.docker import CONTAINERS, ENGINE
 from tools.docker_engine import DockerInfo
-from tools.host import HostFacts, HostState
-from tools.image_manifest import ImageManifest, ManifestState, pull_refusal
 from tools.image_probe import ImageAnswers, ImageProbe
 from tools.images import InspectImage
 from tools.memory import MEMORY, MemoryFree
@@ -39,37 +42,6 @@ def _docker(view: View, site: Site) -> ToolCall:
 
 def _image(view: View, site: Site) -> ToolCall:
     return call_for(site, InspectImage().name, image=site.image)
-
-
-def _offer(view: View, site: Site) -> ToolCall:
-    return call_for(site, ImageManifest().name, image=site.image)
-
-
-def _room(view: View, site: Site) -> ToolCall:
-    info, _ = view.facts.latest(DockerInfo, fresh=False)
-    root = info.data_root if info else "/var/lib/docker"
-    return call_for(site, HostFacts().name, python=site.host_python, paths=(root,))
-
-
-def _judge_offer(view: View, seen: ManifestState, site: Site) -> Verdict:
-    """Whether one of the platforms is that of the engine."""
-    info, _ = view.facts.latest(DockerInfo, fresh=False)
-    refusal = pull_refusal(seen, info.platform if info else "", None)
-    if not refusal:
-        return Verdict(True, seen.headline())
-    words = f"{site.image} cannot be pulled: {refusal}"
-    return Verdict(False, "not for this host", words)
-
-
-def _judge_room(view: View, seen: HostState, site: Site) -> Verdict:
-    """Whether what would be pulled has room."""
-    info, _ = view.facts.latest(DockerInfo, fresh=False)
-    offered, _ = view.facts.latest(ImageManifest, fresh=False)
-    free = min((disk.free_mib for disk in seen.disks if disk.free_mib is not None), default=None)
-    refusal = pull_refusal(offered, info.platform, free) if offered and info else ""
-    if not refusal:
-        return Verdict(True, f"{free} MiB free")
-    return Verdict(False, "no room", f"No space left on device: {refusal}")
 
 
 def _weights(view: View, site: Site) -> ToolCall:
@@ -118,13 +90,29 @@ def live_service(view: View, site: Site) -> str:
     name = view.effects.service
     if not name:
         return ""
-    args = view.effects.services[name].call.args
+    record = view.effects.services[name]
+    if record.status not in (CallStatus.OK, *UNSURE):
+        return ""
+    args = record.call.args
     return name if (args["image"], args["port"]) == (site.image, site.port) else ""
 
 
 def _container(view: View, site: Site) -> ToolCall | None:
+    """Ask what became of the container; of one that has ended, its log."""
     name = live_service(view, site)
-    return call_for(site, InspectContainer().name, name=name) if name else None
+    if not name:
+        return None
+    call = call_for(site, InspectContainer().name, name=name)
+    known = view.facts.find(call.tool, call.target, call.args)
+    seen = known.observation if known else None
+    over = isinstance(seen, ContainerState) and seen.state in ("exited", "dead")
+    return _health(view, site) if over else call
+
+
+def _judge_container(view: View, seen: Any, site: Site) -> Verdict:
+    if isinstance(seen, ContainerState):
+        return judge_image.container(seen, site)
+    return judge.health(seen, site)
 
 
 def _health(view: View, site: Site) -> ToolCall | None:
@@ -143,6 +131,14 @@ def _of_weights(site: Site) -> Subject:
     return Subject(kind="weights", key=site.model_folder)
 
 
+def _of_containers(site: Site) -> Subject:
+    return CONTAINERS
+
+
+def _of_engine(site: Site) -> Subject:
+    return ENGINE
+
+
 def _of_memory(site: Site) -> Subject:
     return MEMORY
 
@@ -157,7 +153,7 @@ IMAGE_CHECKS: dict[str, Check] = {
             "the Docker engine answers",
             _docker,
             judge_image.docker,
-            of_host,
+            _of_engine,
             REACHED,
             of_candidate=False,
             refusal_decides=True,
@@ -165,21 +161,21 @@ IMAGE_CHECKS: dict[str, Check] = {
         Check(
             "image_offered",
             "a registry offers the image for this machine",
-            _offer,
+            offer_call,
             judge_image.unjudged,
             of_environment,
             ("docker_answers",),
-            judge_by=_judge_offer,
+            judge_by=judge_offer,
             refusal_decides=True,
         ),
         Check(
             "image_has_room",
             "the disk has room for the image",
-            _room,
+            room_call,
             judge_image.unjudged,
             of_host,
             ("image_offered",),
-            judge_by=_judge_room,
+            judge_by=judge_room,
         ),
         Check(
             "image_present",
@@ -259,8 +255,9 @@ IMAGE_CHECKS: dict[str, Check] = {
             "process_up",
             "the server's container runs",
             _container,
-            judge_image.container,
-            of_port,
+            judge_image.unjudged,
+            _of_containers,
+            judge_by=_judge_container,
         ),
         Check(
             "health",

@@ -113,6 +113,8 @@ def container(seen: ContainerState, site: Site) -> Verdict:
     """The server's container runs."""
     if not seen.present:
         return Verdict(False, "the container is gone", "the server's container is gone")
+    if seen.state in ("created", "restarting"):
+        return Verdict(False, seen.state, f"the server's container is {seen.state}: {seen.error}")
     if seen.state == "running":
         return Verdict(True, f"{seen.name} runs")
     killed = ", killed since memory ran out" if seen.oom_killed else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from agent.dockerfile import PREFIX
 from tools.base import CallContext
 from tools.connectors.base import Connector
 from tools.container_changes import RemoveContainer, StopContainer
@@ -14,6 +15,8 @@ from tools.images import ListImages, RemoveImage
 from tools.registry import find
 
 LABEL = "bringup.run"
+OURS = "bringup.made=container"
+"""A container that a person makes of one of our images inherits the image's labels, not this."""
 CONTEXT = CallContext(run_id="clean", call_id="clean", marker="@clean", host_dir="")
 
 
@@ -36,13 +39,15 @@ def find_all(host: Connector) -> list[Leftover]:
         ToolFailed: Docker cannot be used there.
         ConnectionFailed: the host cannot be reached.
     """
-    containers = _ask(host, ListContainers().name, all=True, label=LABEL).containers
+    containers = _ask(host, ListContainers().name, all=True, label=OURS).containers
     found = [
         Leftover("container", row.name, row.labels.get(LABEL, ""), row.state == "running")
         for row in containers
     ]
     images = _ask(host, ListImages().name, label=LABEL).images
-    return found + [Leftover("image", row.reference or row.id, "") for row in images]
+    return found + [
+        Leftover("image", row.reference, "") for row in images if row.reference.startswith(PREFIX)
+    ]
 
 
 def remove(host: Connector, item: Leftover) -> str:

@@ -74,7 +74,7 @@ def build(view: View, outcome: Outcome) -> dict[str, Any]:
             for item in view.checks.values()
         ],
         "fixes": [_fix(view, name) for name in view.fixes],
-        "running": [*view.may_run, *filter(None, [view.effects.service])],
+        "running": [*view.may_run, *view.effects.serving],
         "asked": len(view.approvals),
     }
     data |= _of_images(view)

@@ -84,7 +84,10 @@ class Site:
         """The model on the host: the goal's path, or the folder that a hub's model goes to."""
         if not self.from_hub or not self.host.models:
             return self.goal.model
-        return posixpath.join(self.host.models, *self.goal.model.split("/"))
+        org, _, name = self.goal.model.partition("/")
+        revision = self.goal.revision.replace("/", "--")
+        folder = name if revision == "main" else f"{name}@{revision}"
+        return posixpath.join(self.host.models, org, folder)
 
     @property
     def model_folder(self) -> str:

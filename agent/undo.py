@@ -6,18 +6,10 @@ import shlex
 from dataclasses import dataclass, field
 
 from agent.engine import STOPS, carry_out, stop_servers
+from agent.records import CallRecord
 from agent.run import Run
 from agent.values import CallStatus, Purpose, ToolCall
 from tools.container_changes import RemoveContainer, StartContainer
-
-BY_HAND = {
-    "build_image": ("docker image rm", "tag"),
-    "pull_image": ("docker image rm", "image"),
-    "fetch_config": ("rm -r", "folder"),
-    "fetch_weights": ("rm -r", "folder"),
-    "trust_host_key": ("ssh-keygen -R", "host"),
-}
-"""How the effects of tools are undone that are kept here: they harm nobody and cost time."""
 
 
 @dataclass
@@ -58,12 +50,28 @@ def undo(run: Run) -> Undone:
             done.started.append(name)
         else:
             done.left.append(f"{name} could not be started: {_last_words(run)}")
-    for record in view.calls.values():
-        words, key = BY_HAND.get(record.call.tool, ("", ""))
-        if words and record.status is CallStatus.OK:
-            done.kept.append(f"{words} {shlex.quote(str(record.call.args[key]))}")
-    done.kept = list(dict.fromkeys(done.kept))
+    hints = [by_hand(record) for record in view.calls.values()]
+    done.kept = list(dict.fromkeys(filter(None, hints)))
     return done
+
+
+def by_hand(record: CallRecord) -> str:
+    """Return how a person would undo what is kept here, since it harms nobody and cost time."""
+    seen, args = record.observation, record.call.args
+    if record.status is not CallStatus.OK:
+        return ""
+    match record.call.tool:
+        case "build_image":
+            return f"docker image rm {args['tag']}"
+        case "pull_image" if not seen.get("already"):
+            return f"docker image rm {args['image']}"
+        case "fetch_config":
+            return f"rm {shlex.quote(str(seen['path']))}"
+        case "fetch_weights" if seen.get("fetched_bytes"):
+            return f"rm -r {shlex.quote(str(args['folder']))}"
+        case "trust_host_key":
+            return f"ssh-keygen -R {shlex.quote(str(args['host']))}"
+    return ""
 
 
 def _remove(run: Run, name: str, done: Undone) -> None:

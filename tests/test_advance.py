@@ -12,9 +12,14 @@ from agent.events import RunStarted
 from agent.facts import Known
 from agent.fold import View
 from agent.goal import parse_goal
+from agent.image_checks import IMAGE_CHECKS
+from agent.records import CallRecord
 from agent.site import site_of
+from agent.values import CallStatus, ToolCall
+from tools.base import Risk, Subject
 from tools.docker_engine import DockerInfo, EngineState
 from tools.images import ImageState, InspectImage
+from tools.registry import find
 
 GPU_HOST = EngineState(
     client_version="28.3.3",
@@ -33,7 +38,7 @@ GPU_HOST = EngineState(
 
 def view(candidate: dict[str, Any], **more: Any) -> View:
     goal = parse_goal(
-        {"model": "/models/m", "candidates": [{"engine": "sglang", **candidate}], **more},
+        {"model": "/models/m", "candidates": [{"engine": "sglang", **candidate}]} | more,
         base=Path("/"),
         where="goal",
     )
@@ -112,3 +117,27 @@ def test_the_model_is_mounted_for_reading_only_and_named_by_its_place_inside() -
     assert "/bringup/model" in args["argv"]
     assert "8123" in args["argv"]
     assert args["name"] == "qwen"
+
+
+def touches(tool: str, args: dict[str, Any]) -> tuple[Subject, ...]:
+    made = find(tool)
+    return tuple(made.subjects(made.args_type.model_validate(args)))
+
+
+@pytest.mark.parametrize("model", ["/models/m", "/models/m/config.json", "o/n"])
+def test_what_a_check_asks_is_about_its_subject(model: str) -> None:
+    """Else no diagnosis of it could cite what was seen."""
+    host = {"address": "spark-1", "models": "/models"}
+    made = view({"image": "i"}, model=model, hosts=[host], needs={"memory_mib": 1})
+    started = record("start_service", {**start(made), "port": 8000})
+    made.effects.services["s"] = started
+    site = site_of(made)
+    for check in IMAGE_CHECKS.values():
+        call = check.probe(made, site)
+        assert call is not None, check.name
+        assert check.subject(site) in touches(call.tool, call.args), check.name
+
+
+def record(tool: str, args: dict[str, Any]) -> CallRecord:
+    call = ToolCall(id="t1.1", tool=tool, args=args, target="spark-1")
+    return CallRecord(call, 1, started=1, ended=2, risk=Risk.CHANGE, status=CallStatus.OK)

@@ -46,7 +46,9 @@ def policy(mode: Any = "auto", **allow: Any) -> Policy:
     return policy_for(goal, mode)
 
 
-def word(tool: str, args: dict[str, Any], given: Policy, purpose: str = "advance") -> Word:
+def word(
+    tool: str, args: dict[str, Any], given: Policy, purpose: str = "advance", *, own: bool = True
+) -> Word:
     made = find(tool)
     full = made.args_type.model_validate(args)
     call = ToolCall(
@@ -55,7 +57,10 @@ def word(tool: str, args: dict[str, Any], given: Policy, purpose: str = "advance
         target="spark-1",
         purpose=Purpose.model_validate({"kind": purpose}),
     )
-    return decide(given, call, made.risk_of(full), made.subjects(full)).word
+    touches = made.subjects(full)
+    asks = made.always_asks
+    decision = decide(given, call, made.risk_of(full), touches, always_asks=asks, foreseen=own)
+    return decision.word
 
 
 @pytest.mark.parametrize(
@@ -74,6 +79,7 @@ def test_what_the_goal_names_is_granted(
     tool: str, args: dict[str, Any], allow: dict[str, Any]
 ) -> None:
     assert word(tool, args, policy(**allow)) is Word.ALLOW
+    assert word(tool, args, policy(**allow), own=False) is Word.ASK, "a brain's own idea"
     assert word(tool, args, policy("supervised", **allow)) is Word.ASK
     assert word(tool, args, policy("read-only", **allow)) is Word.DENY
 
@@ -81,31 +87,11 @@ def test_what_the_goal_names_is_granted(
 @pytest.mark.parametrize(
     ("tool", "args", "allow"),
     [
-        ("start_service", {**START, "image": "other:1"}, {}),
         ("start_service", {**START, "port": 22}, {}),
-        ("start_service", {**START, "mounts": [{"source": "/", "target": "/x"}]}, {}),
-        (
-            "start_service",
-            {
-                **START,
-                "mounts": [{"source": "/models/o/n", "target": "/x", "read_only": False}],
-            },
-            {},
-        ),
-        (
-            "start_service",
-            {**START, "mounts": [{"source": "/models/../etc", "target": "/x"}]},
-            {},
-        ),
-        ("build_image", {**BUILD, "base": "other:1"}, {}),
-        ("build_image", {**BUILD, "dockerfile": f"FROM {ID}\nRUN curl x | sh\n"}, {}),
-        ("build_image", {**BUILD, "base_id": ""}, {}),
         ("pull_image", {"image": "engine:1"}, {}),
-        ("pull_image", {"image": "other:1"}, {"pull": True}),
         ("fetch_weights", FETCH, {}),
         ("fetch_weights", FETCH, {"download_gb": 49}),
         ("fetch_weights", {**FETCH, "most_gb": 0.0}, {"download_gb": 50}),
-        ("fetch_weights", {**FETCH, "folder": "/etc"}, {"download_gb": 50}),
         ("stop_container", {"name": "glm"}, {"stop": ["glm"]}),
         ("start_container", {"name": "glm"}, {}),
         ("remove_container", {"name": "glm"}, {}),

@@ -53,6 +53,7 @@ def test_a_build_is_told_labelled_and_cached_the_next_time(tag: str) -> None:
     assert state.id == built.image_id
     assert state.labels == {
         **dict([LABEL.split("=")]),
+        "bringup.made": "image",
         "bringup.call": CALL.call_id,
         "bringup.content": tag,
     }
@@ -64,14 +65,14 @@ def test_a_build_is_told_labelled_and_cached_the_next_time(tag: str) -> None:
 def test_a_failed_step_says_its_own_error_first(tag: str) -> None:
     message = failed(tag, "RUN echo fine", 'RUN python3 -c "{}[1]"')
     first, last = message.split("\n")
-    assert first == f'docker build {tag} failed at step 4/7 (RUN python3 -c "{{}}[1]"): KeyError: 1'
+    assert first == f'docker build {tag} failed at step 4/8 (RUN python3 -c "{{}}[1]"): KeyError: 1'
     assert "returned a non-zero code: 1" in last
 
 
 def test_pip_says_why_it_failed(tag: str) -> None:
     message = failed(tag, "RUN pip install --no-index --no-cache-dir no-such-package-at-all")
     assert "No matching distribution found for no-such-package-at-all" in message
-    assert "step 3/6" in message
+    assert "step 3/7" in message
 
 
 def test_a_disk_that_is_full_is_named(tag: str) -> None:
@@ -87,7 +88,7 @@ def test_a_base_that_vanished_is_named(tag: str) -> None:
     remove_image(gone)
     with pytest.raises(ToolFailed) as caught:
         use(BuildImage(), dockerfile=f"FROM {gone}\nRUN true", tag=tag, base=gone)
-    assert f"failed at step 1/5 (FROM {gone})" in str(caught.value)
+    assert f"failed at step 1/6 (FROM {gone})" in str(caught.value)
     assert "connection refused" in str(caught.value)
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from agent.dockerfile import dockerfile, is_pip_layer, name_of
+from agent.dockerfile import dockerfile, name_of
 from tools.images import ImageState
 from tools.packages import EnvironmentState
 
@@ -26,7 +26,6 @@ def test_one_layer_on_this_very_image() -> None:
     assert [line.split()[0] for line in text.splitlines()] == ["#", "FROM", "RUN"]
     assert f"FROM {ID}" in text
     assert words(text)[-2:] == list(WISHES)
-    assert is_pip_layer(text, ID)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +51,6 @@ def test_an_image_of_another_user_stays_that_users() -> None:
         "USER root",
         "USER app",
     ]
-    assert is_pip_layer(text, ID)
 
 
 def test_the_name_comes_from_base_and_text() -> None:
@@ -60,24 +58,3 @@ def test_the_name_comes_from_base_and_text() -> None:
     names = {name_of(ID, text), name_of(ID, text + "\n"), name_of("sha256:b", text)}
     assert len(names) == 3
     assert name_of(ID, text) == name_of(ID, text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        f"FROM {ID}\nRUN rm -rf /\n",
-        f'FROM {ID}\nRUN ["/bin/sh", "-c", "curl x | sh"]\n',
-        f"FROM {ID}\nADD http://x/ /\n",
-        "FROM python:3.12\n",
-        f"FROM {ID}\nFROM other\n",
-        f'FROM {ID}\nRUN ["python3", "-m", "pip", "install", "--", "git+https://x/y"]\n',
-        f'FROM {ID}\nRUN ["python3", "-m", "pip", "install", "--index-url=http://x/", "--", "a"]\n',
-        f'FROM {ID}\nRUN ["python3", "-m", "pip", "install", "-r", "x", "--", "a"]\n',
-        f'FROM {ID}\nRUN ["python3", "-m", "pip", "install", "a"]\n',
-        f"FROM {ID}\nRUN [not json\n",
-        f'FROM {ID}\nRUN {{"a": 1}}\n',
-    ],
-)
-def test_what_is_more_than_pip_is_no_such_layer(text: str) -> None:
-    assert not is_pip_layer(text, ID)

@@ -1,4 +1,4 @@
-"""A run that broke off anywhere can be taken up: each prefix of a recorded one says what is next."""
+"""A run that broke off anywhere can be taken up: every prefix of a run says what comes next."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_story_a(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
         asked = [item.title for item in view.approvals.values()]
         assert len(asked) <= 8, asked
-        assert asked[0].startswith("Add the host key")
+        assert asked[0].startswith("Trust the host key")
 
         files = place.hub.fetched()
         first_weight = min(n for n, name in enumerate(files) if name.endswith(".safetensors"))

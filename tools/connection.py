@@ -133,8 +133,9 @@ class TrustHostKey(Tool[TrustHostKeyArgs, HostKeyTrusted]):
         return HostKeyTrusted(host=args.host, fingerprint=args.fingerprint)
 
     def subjects(self, args: TrustHostKeyArgs) -> tuple[Subject, ...]:
-        """The key."""
-        return (Subject(kind="host_key", key=args.fingerprint),)
+        """The key, and the host that is reached by it."""
+        host = Subject(kind="host", key="host")
+        return (Subject(kind="host_key", key=args.fingerprint), host)
 
     def undo_text(self, args: TrustHostKeyArgs) -> str:
         """Take the line out again."""

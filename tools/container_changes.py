@@ -103,9 +103,12 @@ class ContainerStopped(Observation):
     stopped: bool
     restart: str
     """The command that brings it back as it was."""
+    was_there: bool = True
 
     def headline(self) -> str:
         """That it stopped, and how to bring it back."""
+        if not self.was_there:
+            return f"there is no container {self.name}"
         return f"{self.name} stopped; back with `{self.restart}`"
 
 
@@ -124,14 +127,18 @@ class StopContainer(Tool[StopContainerArgs, ContainerStopped]):
         return docker("stop", *words, timeout_s=args.grace_s + 30.0)
 
     def parse(self, args: StopContainerArgs, call: CallContext, result: Result) -> ContainerStopped:
-        """Read that it stopped; one that did not run is no error of docker's either.
+        """Read that it stopped; one that did not run, or is not there, is none that runs.
 
         Raises:
             ToolFailed: docker cannot be used, or there is no such container.
         """
-        if not result.ok:
+        missing = is_missing(result)
+        if not result.ok and not missing:
             raise failure("docker stop", result)
-        return ContainerStopped(name=args.name, stopped=True, restart=f"docker start {args.name}")
+        restart = "" if missing else f"docker start {args.name}"
+        return ContainerStopped(
+            name=args.name, stopped=True, restart=restart, was_there=not missing
+        )
 
     def subjects(self, args: StopContainerArgs) -> tuple[Subject, ...]:
         """The service that it is for whoever uses it, and the container."""

@@ -39,6 +39,7 @@ _ONE = (
     '"image_id":{{json .Image}},"state":{{json .State}},"created":{{json .Created}},'
     '"restart_count":{{json .RestartCount}},"host":{{json .HostConfig.NetworkMode}},'
     '"restart":{{json .HostConfig.RestartPolicy}},"memory":{{json .HostConfig.Memory}},'
+    '"auto_remove":{{json .HostConfig.AutoRemove}},'
     '"ports":{{json .NetworkSettings.Ports}},"mounts":{{json .Mounts}},'
     '"entrypoint":{{json .Config.Entrypoint}},"cmd":{{json .Config.Cmd}},'
     '"user":{{json .Config.User}},"labels":{{json .Config.Labels}},"env":' + _NAMES + "}"
@@ -176,6 +177,8 @@ class ContainerState(Observation):
     finished_at: str = ""
     restart_policy: str = ""
     restart_count: int = 0
+    auto_remove: bool = False
+    """Whether it is gone for good once it stops (``docker run --rm``)."""
     network_mode: str = ""
     ports: tuple[Port, ...] = ()
     mounts: tuple[ContainerMount, ...] = ()
@@ -234,6 +237,7 @@ class InspectContainer(Tool[ContainerArgs, ContainerState]):
             finished_at=_time(state["FinishedAt"]),
             restart_policy=(row["restart"] or {}).get("Name") or "no",
             restart_count=row["restart_count"] or 0,
+            auto_remove=bool(row.get("auto_remove")),
             network_mode=row["host"],
             ports=_ports(row["ports"]),
             mounts=tuple(map(_mount, row["mounts"] or ())),
@@ -247,8 +251,8 @@ class InspectContainer(Tool[ContainerArgs, ContainerState]):
         )
 
     def subjects(self, args: ContainerArgs) -> tuple[Subject, ...]:
-        """The container."""
-        return (container_subject(args.name),)
+        """The container, and which ones there are."""
+        return (container_subject(args.name), CONTAINERS)
 
 
 def _time(value: str) -> str:

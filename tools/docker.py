@@ -82,8 +82,12 @@ def docker(
 
 
 def label_words(call: CallContext, **more: str) -> tuple[str, ...]:
-    """Return ``--label`` options that say whose work it is; ``content="x"`` adds another."""
-    labels = {"run": call.run_id, "call": call.call_id, **more}
+    """Return ``--label`` options that say whose work it is; ``content="x"`` adds another.
+
+    ``bringup.made`` tells a container of ours from one that a person has made of an image of ours:
+    containers inherit the labels of their image.
+    """
+    labels = {"run": call.run_id, "call": call.call_id, "made": "container", **more}
     return tuple(word for key, value in labels.items() for word in labelled(key, value))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, model_validator
 
 from tools.base import Args, CallContext, Observation, Risk, Subject, Tool
 from tools.command import Command, Ending, Result
@@ -53,12 +53,14 @@ class BuildImageArgs(Args):
         default="host", description="The network of its RUN steps."
     )
 
-    @field_validator("dockerfile")
-    @classmethod
-    def _begins_from_something(cls, value: str) -> str:
-        if not re.search(r"^\s*FROM\s+\S", value, re.M | re.I):
-            raise ValueError("a Dockerfile begins with FROM and an image")
-        return value
+    @model_validator(mode="after")
+    def _begins_from_its_base(self) -> BuildImageArgs:
+        found = re.findall(r"^\s*FROM\s+(.*\S)", self.dockerfile, re.M | re.I)
+        if len(found) != 1:
+            raise ValueError("a Dockerfile has one FROM and an image")
+        if found[0] not in (self.base, self.base_id):
+            raise ValueError(f"it begins FROM {found[0]}, and base is {self.base}")
+        return self
 
 
 class ImageBuilt(Observation):
@@ -93,7 +95,7 @@ class BuildImage(Tool[BuildImageArgs, ImageBuilt]):
 
     def command(self, args: BuildImageArgs, call: CallContext) -> Command:
         """Return ``docker build`` with the Dockerfile on standard input, for our engine client."""
-        words = ("--tag", args.tag, *label_words(call, content=args.tag))
+        words = ("--tag", args.tag, *label_words(call, made="image", content=args.tag))
         more = ("--network", args.network, "--force-rm", "-")
         return docker("build", *words, *more, stdin=args.dockerfile, timeout_s=3600.0, via="engine")
 

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 from tools.base import Args, CallContext, Subject, Watch
 from tools.command import Command, Result
 from tools.container_use import merged
-from tools.docker import ContainerName, container_subject
+from tools.docker import CONTAINERS, ContainerName, container_subject
 from tools.errors import ToolFailed
 from tools.logs import earliest_error, plain, progress
 from tools.network import port_subject
@@ -116,8 +116,8 @@ class WatchService(Watch[WatchServiceArgs, ServiceState]):
         return args.limit_s
 
     def subjects(self, args: WatchServiceArgs) -> tuple[Subject, ...]:
-        """The container and its port."""
-        return (container_subject(args.container), port_subject(args.port))
+        """The container, its port, and which containers there are."""
+        return (container_subject(args.container), port_subject(args.port), CONTAINERS)
 
 
 def _readable(call: CallContext, results: Iterator[Result]) -> Iterator[dict[str, str]]:

@@ -35,8 +35,8 @@ from tools.weights import model_subject, size_text, weights_subject
 
 OUT = "/bringup/out"
 """Where the container sees the folder."""
-MAKE_FOLDER = 'mkdir -p -- "$1" && shift && exec "$@"'
-"""Docker would make a missing folder as root."""
+PREPARE = 'mkdir -p -- "$1" && { docker rm --force "$2" >/dev/null 2>&1; shift 2; exec "$@"; }'
+"""Makes the folder, which Docker would make as root, and ends an earlier try of this very call."""
 FROM_HOST = (
     *("HF_TOKEN", "HF_ENDPOINT", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"),
     *("http_proxy", "https_proxy", "no_proxy"),
@@ -145,7 +145,7 @@ class _Fetch(Tool[A, Obs]):
         program, *rest = limited(inside, limit_s)
         words += ["--entrypoint", program, args.image, *rest]
         return Command.of(
-            *("sh", "-c", MAKE_FOLDER, "sh", args.folder, *words),
+            *("sh", "-c", PREPARE, "sh", args.folder, probe_name(call), *words),
             stdin=script_of("fetch.py"),
             timeout_s=limit_s + LIMIT_GRACE_S + CLIENT_GRACE_S,
         )

@@ -28,8 +28,9 @@ from agent.image_checks import answers_of
 from agent.kinds.base import Hypothesis
 from agent.launch import stop_call, unknown_options
 from agent.records import CallRecord
-from agent.site import site_of
-from agent.values import Purpose, ToolCall
+from agent.site import Site, site_of
+from agent.values import CallStatus, Purpose, ToolCall
+from tools.image_build import BuildImage
 from tools.server_options import ServerOptions
 
 SAME_LOOKS = 2
@@ -44,6 +45,9 @@ class Playbook:
     def reply(self, request: Request) -> Reply:
         """Turn where the run stands into the next calls."""
         now = request.frontier
+        wrong = _not_accepted(request.view)
+        if wrong is not None:
+            return wrong
         if now.kind == "done":
             text = "All checks hold; asking for the verdict."
             return Reply(text, (ToolCall(tool=ClaimReady().name, args={"text": text}),))
@@ -55,6 +59,19 @@ class Playbook:
         if now.kind == "advance":
             return _advance(request.view, now)
         return _treat(request.view, now)
+
+
+def _not_accepted(view: View) -> Reply | None:
+    """Give up where a call of the last turn was none: it would be none the next time too."""
+    for name in view.turns.get(view.turn, ()):
+        record = view.calls[name]
+        if record.status is CallStatus.INVALID and record.call.tool != Applied().name:
+            args = {
+                "cause": f"the goal asks for what {record.call.tool} cannot do: {record.message}",
+                "advice": "Change that in the goal, then run it again.",
+            }
+            return Reply(_sentence(args["cause"]), (ToolCall(tool=GiveUp().name, args=args),))
+    return None
 
 
 def _looking(now: Frontier) -> str:
@@ -72,6 +89,8 @@ def _advance(view: View, now: Frontier) -> Reply:
     said = [no.message for no in view.refused if no.call.same_as(call)]
     if said:
         what = _REFUSED.get(now.tool, f"{now.tool} was refused")
+        if call.args.get("image") == site.image and untried(view):
+            return _turn_to_next(view, f"{what}: {said[-1]}")
         args = {"cause": f"{what}: {said[-1]}", "advice": "Run it again."}
         text = what[:1].upper() + what[1:] + "."
         return Reply(text, (ToolCall(tool=GiveUp().name, args=args),))
@@ -102,8 +121,7 @@ def _treat(view: View, now: Frontier) -> Reply:
     ]
     redo = redo_for(view, now.check)
     if redo in STARTERS and redo not in {call.tool for call in steps}:
-        ports = [call.args["port"] for call in steps if call.tool == UsePort().name]
-        site = replace(site_of(view), port=ports[-1]) if ports else site_of(view)
+        site = _changed(site_of(view), steps)
         steps += _stops(view)
         update = {"purpose": purpose, "why": "start it again"}
         steps.append(call_to(view, site, redo).model_copy(update=update))
@@ -112,6 +130,18 @@ def _treat(view: View, now: Frontier) -> Reply:
     changes = [call for call in steps if call.tool not in CHOICES]
     closing = (done,) if changes else ()
     return Reply(f"{_sentence(best.cause)} {_sentence(best.fix.text)}", (said, *steps, *closing))
+
+
+def _changed(site: Site, steps: list[ToolCall]) -> Site:
+    """Return the site as it is once these calls are done: another port, another image."""
+    for call in steps:
+        if call.tool == UsePort().name:
+            site = replace(site, port=call.args["port"])
+        elif call.tool == UseImage().name:
+            site = replace(site, image=call.args["image"])
+        elif call.tool == BuildImage().name:
+            site = replace(site, image=call.args["tag"])
+    return site
 
 
 CHOICES = (UseImage().name, UseCandidate().name)
@@ -145,14 +175,20 @@ def _next_candidate(view: View, now: Frontier, best: Hypothesis) -> Reply | None
     of_image = best.kind == "missing-module"  # what the image lacks, another may have
     if not rest or not (check_of(view, now.check).of_candidate or of_image):
         return None
-    title = view.need_goal().candidates[rest[0]].title
-    plan = f"give this candidate up and try {title}"
     evidence = now.standing.evidence if now.standing else ()
     cited = replace(best, evidence=tuple(dict.fromkeys((*best.evidence, *evidence))))
-    args = {"number": rest[0], "reason": best.cause}
+    reply = _turn_to_next(view, best.cause)
+    diagnosis = _diagnosis(cited, now.check, reply.calls[-1].why)
+    return replace(reply, calls=(diagnosis, *reply.calls))
+
+
+def _turn_to_next(view: View, reason: str) -> Reply:
+    """End what runs and go on with the next candidate."""
+    number = untried(view)[0]
+    plan = f"give this candidate up and try {view.need_goal().candidates[number].title}"
+    args = {"number": number, "reason": reason}
     choose = ToolCall(tool=UseCandidate().name, args=args, why=plan)
-    calls = (_diagnosis(cited, now.check, plan), *_stops(view), choose)
-    return Reply(f"{_sentence(best.cause)} {_sentence(plan)}", calls)
+    return Reply(f"{_sentence(reason)} {_sentence(plan)}", (*_stops(view), choose))
 
 
 def _give_up(view: View, now: Frontier, best: Hypothesis) -> Reply:
@@ -191,6 +227,8 @@ _NAME_FIRST = re.compile(r"\S*[^a-zA-Z'\s]\S*|\S+ [(<>=~]?=?\d|\S+ \(image")
 def options_left_out(view: View) -> list[str]:
     """Return what the goal asks of the server and the installed release does not know."""
     site = site_of(view)
+    if site.candidate.engine == "custom":
+        return []
     if site.is_image:
         answers = answers_of(view, site)
         seen = answers.options if answers else None

@@ -11,7 +11,13 @@ from agent.site import Site
 from agent.values import ToolCall
 from tools.container_changes import StopContainer
 from tools.container_use import ContainersInUse, ContainerUse
-from tools.containers import ContainerList, ContainerRow, InspectContainer, ListContainers
+from tools.containers import (
+    ContainerList,
+    ContainerRow,
+    ContainerState,
+    InspectContainer,
+    ListContainers,
+)
 from tools.engine_probe import EngineProbe, EngineState
 from tools.network import PortOwner, PortState
 
@@ -113,7 +119,7 @@ def _holder_of_memory(looks: _Looks, rows: list[ContainerRow]) -> ContainerRow |
 def _named(case: Case, looks: _Looks, row: ContainerRow) -> Hypothesis:
     """Say who it is and what it holds; its stop needs the goal's word and then a person's."""
     site = case.site
-    looks.of(call_for(site, InspectContainer().name, name=row.name))
+    state = looks.of(call_for(site, InspectContainer().name, name=row.name))
     engine = looks.of(_engine_call(site, row.name))
     use = looks.of(call_for(site, ContainerUse().name))
     ports = (site.port,) if _is_held(looks) and _holds_port(looks, row) else ()
@@ -126,6 +132,12 @@ def _named(case: Case, looks: _Looks, row: ContainerRow) -> Hypothesis:
         advice = (
             f"It is not this run's. Let it be stopped (`allow: {{stop: [{row.name}]}}`), stop it "
             "yourself, or name another port or host in the goal."
+        )
+        return case.hypothesis(cause=cause, advice=advice, evidence=evidence)
+    if isinstance(state, ContainerState) and state.auto_remove:
+        advice = (
+            f"It was started with --rm: stopped, it would be gone for good. Stop {row.name} "
+            "yourself once it can be made again, or name another port or host in the goal."
         )
         return case.hypothesis(cause=cause, advice=advice, evidence=evidence)
     text = f"stop {row.name}; `docker start {row.name}` brings it back as it was"

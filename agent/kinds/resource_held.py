@@ -4,32 +4,41 @@ from __future__ import annotations
 
 from agent.check import port_call
 from agent.control import UsePort
+from agent.image_checks import live_service
 from agent.kinds import holder
 from agent.kinds.base import Case, FixPlan, Hypothesis
 from agent.launch import stop_call
 from agent.values import ToolCall
 from tools.base import Subject
-from tools.network import PortOwner
+from tools.network import PortState
 
 
 def explain(case: Case) -> Hypothesis:
     """A held port has another port as its fix; what belongs to others is never ended by us."""
     if case.params.get("resource") not in ("port", "memory"):
         return case.hypothesis()
+    own = _own_service(case)
+    if own is not None:
+        return own
     if case.params["resource"] == "memory":
         return holder.explain(case) or case.hypothesis()
+    return _port(case)
+
+
+def _port(case: Case) -> Hypothesis:
     subject = Subject(kind="port", key=str(case.site.port))
-    seen, known = case.view.facts.latest(PortOwner)
-    if seen is None or known is None:
-        probe = port_call(case.view, case.site)
-        return case.hypothesis(subject=subject, probe=probe, advice=_advice(case))
+    look = port_call(case.view, case.site)
+    known = case.view.facts.find(look.tool, look.target, look.args)
+    seen = known.observation if known else None
+    if not isinstance(seen, PortState):
+        return case.hypothesis(subject=subject, probe=look, advice=_advice(case))
     for job, record in case.view.may_run.items():
         if seen.owner_pid is not None and record.observation.get("pid") == seen.owner_pid:
             text = "stop the server that this run started there before"
             call = stop_call(job, record.call, text)
             return case.hypothesis(subject=subject, fix=FixPlan((call,), text))
     found = holder.explain(case)
-    if found is not None and (found.probe or found.fix):
+    if found is not None and (found.probe or _is_wanted(case, found)):
         return found
     spare = seen.next_free
     if spare is None:
@@ -42,6 +51,24 @@ def explain(case: Case) -> Hypothesis:
         why=f"{case.hypothesis().cause}; {text}",
     )
     return case.hypothesis(subject=subject, fix=FixPlan((call,), text), advice=_advice(case))
+
+
+def _is_wanted(case: Case, found: Hypothesis) -> bool:
+    """Whether there is a fix that nobody has refused yet."""
+    calls = found.fix.calls if found.fix else ()
+    refused = [no.call for no in case.view.refused]
+    return bool(calls) and not any(no.same_as(call) for no in refused for call in calls)
+
+
+def _own_service(case: Case) -> Hypothesis | None:
+    """A server of this run that nobody wants any more holds what the next one needs."""
+    effects = case.view.effects
+    name = effects.service
+    if name not in effects.serving or name == live_service(case.view, case.site):
+        return None
+    text = f"stop {name}, which this run started before"
+    call = stop_call(name, effects.services[name].call, text)
+    return case.hypothesis(fix=FixPlan((call,), text))
 
 
 def _advice(case: Case) -> str:

@@ -92,12 +92,15 @@ def _pins_of_image(
     merged, owners = wanted, []
     for pin in sorted(pins, key=lambda pin: pin.by != own):
         try:
-            joined = merged & Requirement(pin.requirement).specifier
+            asked = Requirement(pin.requirement).specifier
         except InvalidRequirement:
+            continue
+        joined = merged & asked
+        if not asked:
             continue
         if has_release(joined):
             merged = joined
-            owners.append(f"{pin.by} {pin.by_version}'s {Requirement(pin.requirement).specifier}")
+            owners.append(f"{pin.by} {pin.by_version}'s {asked}")
         elif pin.by == own:
             return None, f"{pin.by} {pin.by_version} wants {pin.requirement}"
     return merged, ", ".join(owners)

@@ -149,8 +149,9 @@ def forget_derived() -> None:
     form = '{{.ID}} {{.Label "bringup.run"}}'
     rows = docker_run("ps", "--all", "--filter", "label=bringup.run", "--format", form)
     left = [row.split()[0] for row in rows.splitlines() if RUN_ID.search(row)]
-    if left:
-        docker_run("rm", "--force", *left)
+    for name in left:
+        with contextlib.suppress(RuntimeError):  # it is going away by itself
+            docker_run("rm", "--force", name)
     images = derived_images()
     if images:
         docker_run("rmi", "--force", *images)
