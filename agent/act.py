@@ -71,6 +71,8 @@ def _may_go(run: Run, record: CallRecord, ready: Prepared) -> bool:
         return False
     if record.approval:
         return _heed(run, record, ready)
+    if record.started >= 0:
+        return True  # it was let go on before the run broke off
     decision = decide(
         run.policy,
         ready.call,

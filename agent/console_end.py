@@ -20,6 +20,8 @@ from agent.visible import cut, in_ascii, visible
 _STYLES = {Outcome.READY: "green", Outcome.NOT_REACHED: "red", Outcome.UNREACHABLE: "red"}
 _WIDEST = 100
 _LONGEST = 400
+_REMEDY = 2000
+"""How much is shown of why a host is not reached: the last words say what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,8 @@ def _speeds(report: dict[str, Any], *parts: tuple[str, str]) -> Iterator[Fact]:
 def _not_ready(ended: e.RunEnded, story: Story) -> Iterator[Fact]:
     report = ended.report
     cause = str(report.get("cause") or "")
-    yield Fact("", cut(one_line(cause or ended.summary), _LONGEST), "bold")
+    longest = _REMEDY if ended.outcome is Outcome.UNREACHABLE else _LONGEST
+    yield Fact("", cut(one_line(cause or ended.summary), longest), "bold")
     if story.limit is not None and ended.outcome is Outcome.LIMIT:
         yield Fact("limit", one_line(story.limit.text))
     if report.get("evidence"):
@@ -177,6 +180,9 @@ def _running(report: dict[str, Any], run_id: str) -> Iterator[Fact]:
     running = [str(job) for job in report.get("running") or ()]
     if running:
         yield Fact("still runs", f"{', '.join(running)} (bringup stop {run_id} ends it)")
+    left = [one_line(str(name)) for name in report.get("left") or ()]
+    if left:
+        yield Fact("left there", f"{', '.join(left)}, ended (bringup undo {run_id} removes it)")
 
 
 def span(seconds: float) -> str:

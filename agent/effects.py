@@ -12,6 +12,7 @@ from agent.events import CallEnded
 from agent.records import CallRecord
 from agent.values import CallStatus
 from tools.base import Risk
+from tools.service import MADE
 
 UNSURE = (CallStatus.UNKNOWN, CallStatus.TIMED_OUT)
 """Ends of a call that say nothing of its effect."""
@@ -59,7 +60,8 @@ class Effects:
     def note(self, record: CallRecord, event: CallEnded) -> None:
         """Take a call of a tool that has ended."""
         name = record.call.tool
-        if record.had_effect and name == "start_service":
+        made = event.status is not CallStatus.FAILED or MADE in event.message
+        if record.had_effect and name == "start_service" and made:
             self.services[str(record.call.args["name"])] = record
         if record.had_effect and name == "stop_container" and event.status in UNSURE:
             self._end_other(record)
@@ -89,9 +91,12 @@ class Effects:
         if name not in self.services:
             return
         (self.ended.discard if runs else self.ended.add)(name)
-        never = self.services[name].status in UNSURE and seen.get("present") is False
-        if never:  # its start broke off before it was made
-            del self.services[name]
+        if record.call.tool != "inspect_container":
+            return
+        start = self.services[name]
+        labels = seen.get("labels", {})
+        if start.status in UNSURE and labels.get("bringup.call", "") != start.call.id:
+            del self.services[name]  # its start broke off before it was made, or it is another's
 
     def _end_container(self, record: CallRecord, seen: dict[str, Any]) -> None:
         name = str(record.call.args["name"])

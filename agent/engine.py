@@ -10,12 +10,14 @@ from typing import Any
 from agent.act import settle
 from agent.approve import heed
 from agent.dispatch import execute, prepare, queue
+from agent.effects import UNSURE
 from agent.events import ApprovalAsked, CallEnded
 from agent.launch import stop_call
 from agent.phases import Phase, go, phase
 from agent.report import ended
 from agent.run import Run
 from agent.values import CallStatus, Outcome, ToolCall
+from tools.containers import InspectContainer
 from tools.errors import ConnectionFailed
 
 Answer = Callable[[list[ApprovalAsked]], Mapping[str, Any] | None]
@@ -125,9 +127,18 @@ def stop_servers(run: Run) -> list[str]:
         if not gone and record.status is not CallStatus.FAILED:
             left.append(job)
     for name, record in list(view.effects.services.items()):
-        if name not in view.effects.removed and not _stop(run, record.call, name):
+        if record.status in UNSURE:
+            _look_whose(run, name, record.call)
+        alive = name in view.effects.services and name not in view.effects.removed
+        if alive and not _stop(run, record.call, name):
             left.append(name)
     return left
+
+
+def _look_whose(run: Run, name: str, started: ToolCall) -> None:
+    """See whether a container whose start broke off is there, and is the one that was meant."""
+    tool = InspectContainer().name
+    carry_out(run, ToolCall(tool=tool, args={"name": name}, target=started.target, why=STOPS))
 
 
 def _stop(run: Run, started: ToolCall, name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -38,7 +39,7 @@ class Host(Part):
         data = {"address": value} if isinstance(value, str) else value
         if isinstance(data, dict) and "name" not in data and isinstance(data.get("address"), str):
             plain = data["address"].removeprefix("ssh://").rpartition("@")[2].partition(":")[0]
-            return {**data, "name": plain}
+            return {**data, "name": re.sub(r"^[^A-Za-z0-9]+|[^A-Za-z0-9_.-]", "", plain) or "host"}
         return data
 
     @property

@@ -56,9 +56,15 @@ def probe_call(view: View, site: Site) -> ToolCall:
         image=site.image,
         config=site.config_path,
         engines=site.engine.layouts(site.filled),
-        modules=conflicting_modules(view, site),
+        modules=_modules(view, site),
         pins_of=pins_of(site),
     )
+
+
+def _modules(view: View, site: Site) -> tuple[str, ...]:
+    """Return what is imported besides the engine's own: all, where the goal alone names them."""
+    named = () if site.engine.module else site.engine.modules
+    return tuple(dict.fromkeys((*named, *conflicting_modules(view, site))))
 
 
 def answers_of(view: View, site: Site) -> ImageAnswers | None:

@@ -120,7 +120,8 @@ def health(seen: ServerState, site: Site) -> Verdict:
     if seen.state == "stuck":
         words = f"the server hangs: it neither writes nor computes ({after})"
     error = "" if seen.earliest_error == KILLED else seen.earliest_error
-    return Verdict(False, words, error or f"{seen.log_tail}\n{words}".strip())
+    last = f"{seen.log_tail.rstrip()} ({words})" if seen.log_tail.strip() else words
+    return Verdict(False, words, error or last)
 
 
 def _ended(code: int | None) -> str:

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from agent.approval import Policy
 from agent.brains.base import Reply, Request
 from agent.brains.recorded import NothingRecorded, Recorded
@@ -33,6 +35,7 @@ from agent.events import (
     RunEnded,
     RunStarted,
 )
+from agent.explain import explain
 from agent.fold import View
 from agent.redact import Redactor
 from agent.run import Run
@@ -205,11 +208,20 @@ def _prepare(
         view=View(),
         brain=_RecordedBrain(header.brain, place),
         connectors={name: connector for name in hosts},
-        policy=Policy.model_validate(header.policy),
+        policy=_policy(header),
         host_dir=header.host_dir,
         sleep=lambda _: None,
     )
     return run, written
+
+
+def _policy(header: RunStarted) -> Policy:
+    """Read the policy of a recorded run, which may be another version's."""
+    try:
+        return Policy.model_validate(header.policy)
+    except ValidationError as error:
+        words = f"a run of bringup {header.version} cannot be replayed by this version"
+        raise TranscriptError(f"{words}: its policy: {explain(error, Policy)}") from error
 
 
 def _answers(events: Sequence[AnyEvent]) -> Answer:

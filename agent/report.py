@@ -98,6 +98,7 @@ def _of_images(view: View) -> dict[str, Any]:
             for name, record in view.effects.ended_others.items()
         ],
         "conflicts": _conflicts(view),
+        "left": [name for name in view.effects.services if name not in view.effects.serving],
     }
     return {key: value for key, value in data.items() if value}
 
@@ -165,7 +166,11 @@ def _reached(view: View, site: Site) -> tuple[str, bool]:
 def _cause(view: View) -> dict[str, Any]:
     """Name what is in the way: what the brain gave up on, else where the checks stand."""
     if view.error is not None:
-        return {"cause": view.error.text, "advice": "", "evidence": [view.error.id]}
+        host = view.need_goal().hosts[0]
+        advice = (
+            f"Once `ssh {host.address} true` works from here, run again." if host.is_remote else ""
+        )
+        return {"cause": view.error.text, "advice": advice, "evidence": [view.error.id]}
     gave_up = view.gave_up
     if gave_up is not None:
         args = gave_up.call.args
@@ -174,11 +179,7 @@ def _cause(view: View) -> dict[str, Any]:
             "advice": args.get("advice", ""),
             "evidence": list(args.get("evidence") or ()),
         }
-    cut_off = [
-        record
-        for record in view.calls.values()
-        if record.had_effect and record.status is CallStatus.UNKNOWN
-    ]
+    cut_off = [record for record in view.failed_changes if record.status is CallStatus.UNKNOWN]
     if cut_off and not view.may_run:
         last = cut_off[-1]
         where = ", ".join(str(subject) for subject in last.touches)

@@ -119,7 +119,8 @@ def _limit(event: e.LimitReached) -> list[Row]:
 
 
 def _error(event: e.ErrorMet) -> list[Row]:
-    where = f"{event.where}: " if event.where else ""
+    said = not event.where or event.text.startswith(f"{event.where}: ")
+    where = "" if said else f"{event.where}: "
     return [Row("error", tuple(text_lines(where + event.text, "red")), event.t, "red", gap=True)]
 
 

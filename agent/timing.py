@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from agent import events as e
 from agent.values import CallStatus
 
-PIP_TOOLS = ("install_pip", "pip_check", "pip_install", "pip_list", "pip_resolve", "pip_show")
-"""Tools whose command is pip."""
-LOAD_TOOL = "watch_server"
-"""The tool that waits until a server answers."""
+PIP_TOOLS = (
+    *("build_image", "install_pip", "pip_check", "pip_install", "pip_list", "pip_resolve"),
+    "pip_show",
+)
+"""Tools whose command is pip, or an engine that lets pip install a layer."""
+LOAD_TOOLS = ("watch_server", "watch_service")
+"""Tools that wait until a server answers."""
 OWN_BRAIN = "playbook"
 """The brain whose thinking is ours; any other one thinks elsewhere."""
 
@@ -88,7 +91,7 @@ class _Clock:
                 self._part["request"] = "model_s"
             case e.CallQueued(call=call):
                 part = "pip_s" if call.tool in PIP_TOOLS else "commands_s"
-                self._part[call.id] = "load_s" if call.tool == LOAD_TOOL else part
+                self._part[call.id] = "load_s" if call.tool in LOAD_TOOLS else part
             case e.CallStarted(call_id=name):
                 self._since[name] = self.now
             case e.ApprovalAsked(approval_id=name):

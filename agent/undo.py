@@ -31,7 +31,7 @@ class Undone:
 def undo(run: Run) -> Undone:
     """End the run's servers first, for they hold what the others need; then start those again."""
     view, done = run.view, Undone()
-    before = [*view.may_run, *(n for n in view.effects.services if n not in view.effects.removed)]
+    before = [*view.may_run, *view.effects.serving]
     left = stop_servers(run)
     done.stopped = [name for name in before if name not in left]
     done.left = [f"{name} would not end" for name in left]

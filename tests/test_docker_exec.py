@@ -61,7 +61,7 @@ def test_nothing_is_left_in_the_container_when_time_is_over() -> None:
 
 def test_a_container_that_is_gone_is_a_lost_target() -> None:
     with container("sleep", "600") as name:
-        docker_run("stop", "--time", "0", name)
+        docker_run("stop", "-t", "0", name)
         with pytest.raises(ConnectionFailed, match=rf"local/{name}: .*is not running"):
             Docker(name, Local()).run(Command.of("true"))
     with pytest.raises(ConnectionFailed, match="No such container"):

@@ -87,7 +87,8 @@ def test_a_service_starts_answers_stops_and_comes_back(name: str) -> None:
     assert "loading" in state.log_tail
     shown = use(InspectContainer(), name=name)
     assert (shown.id, shown.image, shown.network_mode) == (started.id, base(), "host")
-    assert shown.labels == {**dict([LABEL.split("=")]), "bringup.call": CALL.call_id}
+    labels = {"bringup.call": CALL.call_id, "bringup.made": "container"}
+    assert shown.labels == {**dict([LABEL.split("=")]), **labels}
     assert shown.command[2:] == (str(port), "0.3", "127.0.0.1")
     assert "token" in shown.env_names
     assert [row.name for row in use(ListContainers(), label=LABEL).containers] == [name]
@@ -207,7 +208,8 @@ def test_a_service_that_cannot_start_says_why(
 
 def test_what_is_not_there_is_said() -> None:
     none = new_name()
-    for tool in (ContainerLogs(), StopContainer(), StartContainer(), ContainerUse()):
+    assert not use(StopContainer(), name=none).was_there, "what is gone needs no stopping"
+    for tool in (ContainerLogs(), StartContainer(), ContainerUse()):
         with pytest.raises(ToolFailed, match=f"No such container: {none}"):
             use(tool, name=none)
     with pytest.raises(ToolFailed, match=f"No such container: {none}"):

@@ -70,7 +70,7 @@ def test_a_typing_mistake_names_the_nearest_word(more: dict[str, Any], says: str
         ({"candidates": [{"venv": "e", "engine": "custom"}]}, "`custom` needs `serve`"),
         ({"hosts": []}, "hosts: list should have at least 1 item"),
         ({"hosts": ["spark-1"]}, "./m: a path on spark-1 has to be absolute"),
-        ({"hosts": ["-oProxyCommand=x"]}, "hosts.0.name: "),
+        ({"hosts": ["-oProxyCommand=x"], "model": "/m"}, "-oProxyCommand=x"),
         ({"model": "o/n", "candidates": [{"image": "i"}]}, "`models` has to name a folder"),
         ({"model": "m n", "candidates": [{"image": "i"}]}, "neither a path nor a hub's name"),
         ({"hosts": "local"}, "hosts: input should be a valid list"),

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from agent.engine import Answer, drive, loop
-from agent.events import RunEnded, RunStarted
+from agent.events import ApprovalAsked, CallEnded, RunEnded, RunStarted
 from agent.replay import replay
 from agent.run import Run
 from agent.transcript import read
-from agent.values import Outcome
+from agent.values import CallStatus, Outcome
 from tests.lab.checkout import ROOT
 from tools.docker_run import PROBE_ENV
 
@@ -42,6 +42,19 @@ def test_a_recorded_run_is_whole_and_holds_no_place(path: Path) -> None:
         text = text.replace(f"={inside}", "=")  # a folder inside a container
     for place in (str(Path.home()), str(ROOT), "/opt/", "/tmp/"):  # noqa: S108
         assert place not in text
+
+
+def test_the_recorded_story_a_is_whole() -> None:
+    """Recorded beside another run, it may lack the service that was in the way."""
+    path = ROOT / "transcripts" / "story_a_spark.jsonl"
+    ended = [event for event in read(path).events if isinstance(event, CallEnded)]
+    tools = [event.tool for event in ended if event.status is CallStatus.OK]
+    assert tools.count("image_probe") == 3, "one container start for each image"
+    wanted = ["trust_host_key", "fetch_config", "use_candidate", "build_image"]
+    wanted += ["fetch_weights", "stop_container", "start_service", "chat_check"]
+    assert [tool for tool in dict.fromkeys(tools) if tool in wanted] == wanted
+    asked = [event for event in read(path).events if isinstance(event, ApprovalAsked)]
+    assert len(asked) <= 8
 
 
 def test_ready_and_honest_stops_are_both_there() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from agent import events as e
 from agent.brains.playbook import Playbook
-from agent.timing import LOAD_TOOL, OWN_BRAIN, PIP_TOOLS, Split, split
+from agent.timing import LOAD_TOOLS, OWN_BRAIN, PIP_TOOLS, Split, split
 from agent.values import CallStatus, Outcome, ToolCall
 from tests.lab import sample_run
 from tools.base import Risk
@@ -72,11 +72,11 @@ def test_commands_are_told_apart_and_the_rest_is_our_own() -> None:
 def test_loading_is_the_looks_and_the_waits_between_them() -> None:
     run = [
         header(),
-        *begun(1.0, "t1.1", LOAD_TOOL),
+        *begun(1.0, "t1.1", LOAD_TOOLS[0]),
         sample(1.3, "t1.1", 1, 0.2),
         sample(2.0, "t1.1", 2, 0.2),
         sample(3.5, "t1.1", 3, 0.3),
-        end(3.5, "t1.1", LOAD_TOOL),
+        end(3.5, "t1.1", LOAD_TOOLS[0]),
         over(4.0),
     ]
     assert parts(split(run)) == {"total_s": 4.0, "load_s": 2.4, "own_s": 1.6}
@@ -114,9 +114,9 @@ def test_a_call_that_was_broken_off_counts_until_then() -> None:
         header(),
         *begun(1.0, "t1.1", "pip_install"),
         end(5.0, "t1.1", "pip_install", CallStatus.UNKNOWN),
-        *begun(5.0, "t2.1", LOAD_TOOL),
+        *begun(5.0, "t2.1", LOAD_TOOLS[0]),
         sample(5.5, "t2.1", 1, 0.5),
-        end(7.5, "t2.1", LOAD_TOOL, CallStatus.UNKNOWN),
+        end(7.5, "t2.1", LOAD_TOOLS[0], CallStatus.UNKNOWN),
         over(8.0),
     ]
     assert parts(split(run)) == {"total_s": 8.0, "pip_s": 4.0, "load_s": 2.5, "own_s": 1.5}
@@ -144,6 +144,6 @@ def test_nothing_is_nothing() -> None:
 
 def test_the_names_are_those_of_the_project() -> None:
     names = {tool.name for tool in TOOLS}
-    assert set(PIP_TOOLS) == {name for name in names if "pip" in name}
-    assert LOAD_TOOL in names
+    assert set(PIP_TOOLS) == {name for name in names if "pip" in name} | {"build_image"}
+    assert set(LOAD_TOOLS) <= names
     assert Playbook.name == OWN_BRAIN

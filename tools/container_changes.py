@@ -123,7 +123,7 @@ class StopContainer(Tool[StopContainerArgs, ContainerStopped]):
 
     def command(self, args: StopContainerArgs, call: CallContext) -> Command:
         """Return ``docker stop``."""
-        words = ("--time", str(args.grace_s), args.name)
+        words = ("-t", str(args.grace_s), args.name)
         return docker("stop", *words, timeout_s=args.grace_s + 30.0)
 
     def parse(self, args: StopContainerArgs, call: CallContext, result: Result) -> ContainerStopped:

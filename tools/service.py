@@ -27,6 +27,8 @@ from tools.memory import MEMORY
 from tools.network import Port, port_subject
 
 GPUS = r"^(all|[A-Za-z0-9-]+(,[A-Za-z0-9-]+)*)?$"
+MADE = "was made and is to be removed"
+"""What is said of a container that a failed start leaves behind."""
 _ID = re.compile(r"^[0-9a-f]{64}$", re.M)
 _ADDRESS = r"^([0-9]{1,3}(\.[0-9]{1,3}){3}|\[?[0-9A-Fa-f:]+\]?|localhost)$"
 
@@ -113,7 +115,7 @@ class StartService(Tool[StartServiceArgs, ServiceStarted]):
             return ServiceStarted(container=args.name, id=made[-1], port=args.port)
         error = failure(f"docker run {args.image}", result)
         if made:
-            raise ToolFailed(f"{error}\nThe container {args.name} was made and is to be removed.")
+            raise ToolFailed(f"{error}\nThe container {args.name} {MADE}.")
         if result.ending is not Ending.EXITED:
             raise ToolFailed(f"{error}\nWhether there is a container {args.name} is not known.")
         raise error

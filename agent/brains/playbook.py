@@ -55,6 +55,8 @@ class Playbook:
             failed = request.view.failed_looks.of(now.call)
             if len(failed) >= SAME_LOOKS:
                 return _cannot_tell(now, failed[-1])
+            if _goes_round(request.view, now.call):
+                return _undecided(now)
             return Reply(_looking(now), (now.call.model_copy(update={"why": _looking(now)}),))
         if now.kind == "advance":
             return _advance(request.view, now)
@@ -201,6 +203,24 @@ def _give_up(view: View, now: Frontier, best: Hypothesis) -> Reply:
         args["cause"] = f"{best.cause}. Given up before: {'; '.join(earlier)}"
     text = f"{_sentence(best.cause)} Nothing here may mend that."
     return Reply(text, (ToolCall(tool=GiveUp().name, args=args),))
+
+
+def _goes_round(view: View, call: ToolCall) -> bool:
+    """Whether it was answered as often as it makes sense, with nothing changed since."""
+    if view.facts.find(call.tool, call.target, call.args) is None:
+        return False
+    same = (record for record in view.calls.values() if record.call.same_as(call))
+    return sum(record.status is CallStatus.OK for record in same) >= SAME_LOOKS
+
+
+def _undecided(now: Frontier) -> Reply:
+    words = now.standing.verdict.text if now.standing else "nothing more is known"
+    args = {
+        "cause": f"it cannot be told whether {CHECKS[now.check]}: {words}",
+        "evidence": list(now.standing.evidence) if now.standing else [],
+        "advice": f"See all of {now.call.tool if now.call else 'it'} with `bringup show`.",
+    }
+    return Reply(_sentence(str(args["cause"])), (ToolCall(tool=GiveUp().name, args=args),))
 
 
 def _cannot_tell(now: Frontier, failed: CallRecord) -> Reply:

@@ -33,9 +33,7 @@ def stop(folder: runs.RunFolder) -> tuple[list[str], list[str]]:
     """Stop a run's servers, on its own record; return the jobs stopped and those left."""
     taken = session.take_up(folder, environ=settings.environment())
     try:
-        effects = taken.run.view.effects
-        alive = [name for name in effects.services if name not in effects.removed]
-        before = [*taken.run.view.servers, *alive]
+        before = [*taken.run.view.servers, *taken.run.view.effects.serving]
         left = stop_servers(taken.run)
     finally:
         taken.close()

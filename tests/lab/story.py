@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 import yaml
 
 from agent.goal import Goal, load_goal
-from tests.lab.engine import docker_run
+from tests.lab.engine import LAB, docker_run
 from tests.lab.hub import Hub, hub
 from tests.lab.images import image
 from tests.lab.moe_checkpoint import moe_checkpoint
@@ -75,6 +76,7 @@ def story(
     named = [image(name) for name in candidates]
     port = port or free_port()
     with contextlib.ExitStack() as stack:
+        stack.enter_context(alone())
         host = stack.enter_context(spark(folder / "host", known=known))
         server = stack.enter_context(hub({MODEL: moe_checkpoint()}))
         if foreign:
@@ -96,6 +98,15 @@ def story(
         path = folder / "goal.yaml"
         path.write_text(yaml.safe_dump(goal | more, sort_keys=False), encoding="utf-8")
         yield Story(host, server, port, path)
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Hold the engine for one story at a time: the service in the way has one name."""
+    LAB.mkdir(parents=True, exist_ok=True)
+    with (LAB / "story.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @contextlib.contextmanager
