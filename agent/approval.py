@@ -6,15 +6,17 @@ decides the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import PurePosixPath
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agent import knowledge
+from agent.explain import explain
 from agent.goal import Goal
+from agent.problems import Problem
 from agent.values import ToolCall
 from tools.base import Risk, Subject
 from tools.container_changes import StopContainer
@@ -73,6 +75,23 @@ class Policy(BaseModel):
         if self.jobs:
             words.append("stop processes that this run started")
         return tuple(words)
+
+
+class PolicyUnknown(Problem):
+    """A recorded policy says what this version does not know."""
+
+
+def recorded_policy(data: Mapping[str, Any], version: str) -> Policy:
+    """Read the policy of a recorded run, which may be another version's.
+
+    Raises:
+        PolicyUnknown: this version does not know all that it says.
+    """
+    try:
+        return Policy.model_validate(data)
+    except ValidationError as error:
+        words = f"a run of bringup {version} cannot be read by this version"
+        raise PolicyUnknown(f"{words}: its policy: {explain(error, Policy)}") from error
 
 
 class Decision(BaseModel):

@@ -15,9 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from agent.approval import Policy
+from agent.approval import recorded_policy
 from agent.brains.base import Reply, Request
 from agent.brains.recorded import NothingRecorded, Recorded
 from agent.engine import STOPS, Answer, loop
@@ -35,7 +33,6 @@ from agent.events import (
     RunEnded,
     RunStarted,
 )
-from agent.explain import explain
 from agent.fold import View
 from agent.redact import Redactor
 from agent.run import Run
@@ -208,20 +205,11 @@ def _prepare(
         view=View(),
         brain=_RecordedBrain(header.brain, place),
         connectors={name: connector for name in hosts},
-        policy=_policy(header),
+        policy=recorded_policy(header.policy, header.version),
         host_dir=header.host_dir,
         sleep=lambda _: None,
     )
     return run, written
-
-
-def _policy(header: RunStarted) -> Policy:
-    """Read the policy of a recorded run, which may be another version's."""
-    try:
-        return Policy.model_validate(header.policy)
-    except ValidationError as error:
-        words = f"a run of bringup {header.version} cannot be replayed by this version"
-        raise TranscriptError(f"{words}: its policy: {explain(error, Policy)}") from error
 
 
 def _answers(events: Sequence[AnyEvent]) -> Answer:

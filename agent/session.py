@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from agent.approval import Policy
+from agent.approval import Policy, recorded_policy
 from agent.brains.base import Brain
 from agent.brains.playbook import Playbook
 from agent.connect import connector_to
@@ -189,7 +189,7 @@ def _rebuilt(
         if header is None:
             raise TranscriptError("the header is missing")
         _need_paths(folder, record.events, redactor)
-        policy = Policy.model_validate(header.policy)
+        policy = recorded_policy(header.policy, header.version)
         brain = brain or brain_named(header.brain)
         run = _run(transcript, view.need_goal(), policy, brain, header.host_dir)
     except (LookupError, ValueError, TranscriptError) as error:

@@ -239,3 +239,26 @@ def test_when_the_derived_image_fails_its_check_the_next_candidate_is_tried(
         assert verdicts[1] == "verified"
         assert "config_parses fails" in view.rejected[0]
         assert len(called(session, "fetch_config")) == 1, "what was learnt is kept"
+
+
+def test_a_server_that_stumbles_is_mended_in_its_image_and_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        story(tmp_path, candidates=("engine-short",), foreign=False) as place,
+        played(place, tmp_path / "run", monkeypatch) as session,
+    ):
+        view = session.run.view
+        assert outcome(session) is Outcome.READY, report(session)
+        first, second = called(session, "start_service")
+        (build,) = called(session, "build_image")
+        assert "uvicorn" in build.call.args["dockerfile"]
+        assert second.call.args["image"] == build.call.args["tag"]
+        assert first.call.args["name"] != second.call.args["name"]
+        assert called(session, "stop_container") == [], "what has ended needs no stopping"
+        assert report(session)["running"] == [second.call.args["name"]]
+        assert report(session)["left"] == [first.call.args["name"]]
+        (fix,) = view.fixes.values()
+        assert fix.closed is not None
+        assert fix.closed.verdict == "verified"
+        assert undo(session.run).removed == [first.call.args["name"], second.call.args["name"]]

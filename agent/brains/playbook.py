@@ -166,9 +166,8 @@ def _diagnosis(best: Hypothesis, check: str, plan: str) -> ToolCall:
 def _stops(view: View) -> list[ToolCall]:
     """End what this run has started and may still run."""
     jobs = [stop_call(job, record.call) for job, record in view.may_run.items()]
-    name = view.effects.service
-    own = [stop_call(name, view.effects.services[name].call)] if name else []
-    return jobs + own
+    own = view.effects.services
+    return jobs + [stop_call(name, own[name].call) for name in view.effects.serving]
 
 
 def _next_candidate(view: View, now: Frontier, best: Hypothesis) -> Reply | None:

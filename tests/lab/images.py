@@ -60,6 +60,7 @@ IMAGES = {
         Image("engine-no-ca", "lab/dgx-spark-sglang:no-ca", "engine-ready"),
         Image("engine-fixed", "lab/dgx-spark-sglang:fixed", "engine-ready"),
         Image("engine-shadowed", "lab/dgx-spark-sglang:shadowed", "engine-ready"),
+        Image("engine-short", "lab/dgx-spark-sglang:short", "engine-fixed"),
         Image("glm", "lab/glm-flash:4.7", "engine-other"),
         Image("spark", "lab/spark-host:latest", "base"),
     )
