@@ -33,6 +33,7 @@ def test_defaults() -> None:
         "mode": "supervised",
         "brain": "playbook",
         "torch_index": "https://download.pytorch.org/whl/cpu",
+        "ssh_config": None,
         "on_ask": "park",
     }
 
@@ -88,7 +89,7 @@ def test_a_wrong_file(file: Path, content: str, message: str) -> None:
 def test_a_key_like_no_other(file: Path) -> None:
     file.write_text("zzz = 1")
     assert failure().startswith(f"{file}: unknown key `zzz`; known")
-    assert failure().endswith("brain, mode, on_ask, runs_dir, torch_index")
+    assert failure().endswith("brain, mode, on_ask, runs_dir, ssh_config, torch_index")
 
 
 def test_an_unreadable_file(file: Path) -> None:
