@@ -29,6 +29,8 @@ Runs:
   resume    go on with a run that was parked or broke off
   approve   answer what a parked run asks, and go on
   stop      stop what a run left running
+  undo      take back what a run has done to a host
+  clean     remove what runs have left on a host
   verify    run a finished run's checks again, without a brain
 
 Looking back:

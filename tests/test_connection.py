@@ -64,7 +64,8 @@ def test_trusting_is_a_change_of_that_key() -> None:
     args = TrustHostKeyArgs(host="spark", fingerprint=fingerprint)
     tool = TrustHostKey()
     assert tool.risk_of(args) is Risk.CHANGE
-    assert [str(it) for it in tool.subjects(args)] == [f"host_key {fingerprint}"]
+    touched = [str(it) for it in tool.subjects(args)]
+    assert touched == [f"host_key {fingerprint}", "host host"], "it is connected to anew"
     assert "ssh-keygen -R spark" in tool.undo_text(args)
     command = tool.command(args, CALL)
     assert (command.argv, command.via) == (("trust-host-key", fingerprint), "connection")
