@@ -210,9 +210,9 @@ def _fetch(policy: Policy, call: ToolCall) -> Decision:
     size = float(call.args.get("most_gb", SMALL_GB))
     if 0 < size <= policy.download_gb:
         return Decision(word=Word.ALLOW, reason=f"granted: up to {policy.download_gb:g} GB")
-    return Decision(
-        word=Word.ASK, reason=f"no grant covers a download of {size:g} GB (`allow.download_gb`)"
-    )
+    large = f"{size:g} GB" if size else "a size that is not known"
+    reason = f"no grant covers a download of {large} (`allow.download_gb`)"
+    return Decision(word=Word.ASK, reason=reason)
 
 
 SMALL_GB = 0.001

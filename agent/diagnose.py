@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from agent import knowledge
+from agent.calls import full
 from agent.checks import check_of, standing
 from agent.fold import View
 from agent.kinds import (
@@ -40,6 +41,8 @@ KINDS: dict[str, Callable[[Case], Hypothesis]] = {
 }
 """The working kinds; a kind turns a matched failure into a hypothesis."""
 
+REFUSED = "It was refused"
+"""How the advice of a hypothesis begins whose fix a person or the policy did not want."""
 NEARER = 0.3
 """How much more a failed change weighs than the check it was to mend: it is the nearer cause."""
 
@@ -123,10 +126,10 @@ def _without_refused(view: View, hypothesis: Hypothesis) -> Hypothesis:
     """Take away a fix that a person or the policy refused: asking again would wear them out."""
     calls = hypothesis.fix.calls if hypothesis.fix else ()
     for call in calls:
-        said = [no.message for no in view.refused if no.call.same_as(call)]
+        said = [no.message for no in view.refused if no.call.same_as(full(call))]
         if said:
             plan = hypothesis.fix.text if hypothesis.fix else ""
-            advice = f"It was refused ({said[-1]}): {plan}. Do it yourself, or run it again."
+            advice = f"{REFUSED} ({said[-1]}): {plan}. Do it yourself, or run it again."
             return replace(hypothesis, fix=None, advice=f"{advice} {hypothesis.advice}".strip())
     return hypothesis
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from agent import judge, judge_image
 from agent.check import (
     CONNECTED,
@@ -11,7 +9,6 @@ from agent.check import (
     REACHED,
     Check,
     call_for,
-    chat_call,
     of_environment,
     of_host,
     of_model,
@@ -19,20 +16,25 @@ from agent.check import (
     pins_of,
 )
 from agent.conflicts import declarers, module_of
-from agent.effects import UNSURE
 from agent.fold import View
 from agent.image_offer import judge_offer, judge_room, offer_call, room_call
 from agent.judge import Verdict
+from agent.service_looks import (
+    chat_of,
+    container_call,
+    health_call,
+    judge_container,
+    judge_name,
+    name_call,
+)
 from agent.site import Site
-from agent.values import CallStatus, ToolCall
+from agent.values import ToolCall
 from tools.base import Subject
-from tools.containers import ContainerState, InspectContainer
 from tools.docker import CONTAINERS, ENGINE
 from tools.docker_engine import DockerInfo
 from tools.image_probe import ImageAnswers, ImageProbe
 from tools.images import InspectImage
 from tools.memory import MEMORY, MemoryFree
-from tools.service_watch import WatchService
 from tools.weights import WeightsState
 
 
@@ -89,48 +91,6 @@ def _memory(view: View, site: Site) -> ToolCall | None:
     if not site.goal.needs.memory_mib:
         return None
     return call_for(site, MemoryFree().name, python=site.host_python)
-
-
-def live_service(view: View, site: Site) -> str:
-    """Return the server's container, unless another image or port is wanted since."""
-    name = view.effects.service
-    if not name:
-        return ""
-    record = view.effects.services[name]
-    if record.status not in (CallStatus.OK, *UNSURE):
-        return ""
-    args = record.call.args
-    return name if (args["image"], args["port"]) == (site.image, site.port) else ""
-
-
-def _container(view: View, site: Site) -> ToolCall | None:
-    """Ask what became of the container; of one that has ended, its log."""
-    name = live_service(view, site)
-    if not name:
-        return None
-    call = call_for(site, InspectContainer().name, name=name)
-    known = view.facts.find(call.tool, call.target, call.args)
-    seen = known.observation if known else None
-    over = isinstance(seen, ContainerState) and seen.state in ("exited", "dead")
-    return _health(view, site) if over else call
-
-
-def _judge_container(view: View, seen: Any, site: Site) -> Verdict:
-    if isinstance(seen, ContainerState):
-        return judge_image.container(seen, site)
-    return judge.health(seen, site)
-
-
-def _health(view: View, site: Site) -> ToolCall | None:
-    name = live_service(view, site)
-    if not name:
-        return None
-    url = site.base_url + site.engine.health
-    return call_for(site, WatchService().name, container=name, url=url, python=site.host_python)
-
-
-def _chat(view: View, site: Site) -> ToolCall | None:
-    return chat_call(site) if live_service(view, site) else None
 
 
 def _of_weights(site: Site) -> Subject:
@@ -256,19 +216,30 @@ IMAGE_CHECKS: dict[str, Check] = {
             Verdict(True, "the goal names no need"),
             of_candidate=False,
         ),
+        Check(
+            "name_free",
+            "no other container has the server's name",
+            name_call,
+            judge_image.unjudged,
+            _of_containers,
+            ("docker_answers",),
+            Verdict(True, "the name is made of the run's id"),
+            of_candidate=False,
+            judge_by=judge_name,
+        ),
         PORT_FREE,
         Check(
             "process_up",
             "the server's container runs",
-            _container,
+            container_call,
             judge_image.unjudged,
             _of_containers,
-            judge_by=_judge_container,
+            judge_by=judge_container,
         ),
         Check(
             "health",
             "the server answers its health check",
-            _health,
+            health_call,
             judge.health,
             of_port,
             ("process_up",),
@@ -276,7 +247,7 @@ IMAGE_CHECKS: dict[str, Check] = {
         Check(
             "chat",
             "the server gives a well-formed answer",
-            _chat,
+            chat_of,
             judge.chat,
             of_port,
             ("health",),

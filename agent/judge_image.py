@@ -49,8 +49,21 @@ def weights(seen: LocalWeights, site: Site) -> Verdict:
     return Verdict(False, "weights missing", f"the weights are not complete: {seen.problem}")
 
 
+CUT = "broke off"
+"""How a probe says that its container was ended before it had answered all."""
+
+
+def _cut_off(seen: ImageAnswers, name: str, site: Site) -> Verdict | None:
+    """Say that nothing is known where the probe was ended: the image is not to blame."""
+    why = seen.errors.get(name, "")
+    return Verdict(None, f"the question to {site.image} {why}") if CUT in why else None
+
+
 def usable(seen: ImageAnswers, site: Site) -> Verdict:
     """Python runs in the image."""
+    cut = _cut_off(seen, "environment", site) or _cut_off(seen, "engine", site)
+    if cut is not None:
+        return cut
     if seen.environment is None or not seen.environment.exists:
         why = seen.errors.get("environment", "no answer")
         return Verdict(False, "no usable Python", f"no Python in {site.image}: {why}")

@@ -106,6 +106,11 @@ def _of_images(view: View) -> dict[str, Any]:
 def _conflicts(view: View) -> list[dict[str, Any]]:
     """Judge pip's sentences about what was built; those that were true before are one row."""
     rows: list[dict[str, Any]] = []
+    cached = {tag for tag, record in view.effects.built.items() if record.observation["cached"]}
+    for tag in dict.fromkeys(view.effects.images.values()):
+        if tag in cached or tag not in view.effects.built:
+            words = f"{tag} was built before: pip told of conflicts then, and not now"
+            rows.append({"text": words, "matters": None, "evidence": []})
     for tag, record in view.effects.built.items():
         lines = list(record.observation["conflicts"])
         judged = conflicts.judge(view, str(record.call.args["base"]), tag, lines)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from agent.engine import STOPS, carry_out, stop_servers
+from agent.goal_parts import Host
 from agent.records import CallRecord
 from agent.run import Run
 from agent.values import CallStatus, Purpose, ToolCall
+from tools.connection import forget_key
 from tools.container_changes import RemoveContainer, StartContainer
 
 
@@ -50,9 +53,22 @@ def undo(run: Run) -> Undone:
             done.started.append(name)
         else:
             done.left.append(f"{name} could not be started: {_last_words(run)}")
-    hints = [by_hand(record) for record in view.calls.values()]
-    done.kept = list(dict.fromkeys(filter(None, hints)))
+    hints = dict.fromkeys(filter(None, map(by_hand, view.calls.values())))
+    host = view.need_goal().hosts[0]
+    done.kept = [_there(host, words) for words in hints if not _covered(words, hints)]
     return done
+
+
+def _covered(words: str, hints: Iterable[str]) -> bool:
+    """Whether a file is removed with its folder anyway."""
+    path = words.removeprefix("rm ").rpartition("/")[0]
+    return words.startswith("rm /") and f"rm -r {path}" in hints
+
+
+def _there(host: Host, words: str) -> str:
+    """Return a command as it is typed here; known_hosts is here in any case."""
+    here = not host.is_remote or words.startswith("ssh-keygen")
+    return words if here else shlex.join(["ssh", host.address, words])
 
 
 def by_hand(record: CallRecord) -> str:
@@ -70,7 +86,7 @@ def by_hand(record: CallRecord) -> str:
         case "fetch_weights" if seen.get("fetched_bytes"):
             return f"rm -r {shlex.quote(str(args['folder']))}"
         case "trust_host_key":
-            return f"ssh-keygen -R {shlex.quote(str(args['host']))}"
+            return forget_key(str(args["host"]), str(args["known_hosts"]))
     return ""
 
 

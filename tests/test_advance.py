@@ -128,7 +128,7 @@ def touches(tool: str, args: dict[str, Any]) -> tuple[Subject, ...]:
 def test_what_a_check_asks_is_about_its_subject(model: str) -> None:
     """Else no diagnosis of it could cite what was seen."""
     host = {"address": "spark-1", "models": "/models"}
-    made = view({"image": "i"}, model=model, hosts=[host], needs={"memory_mib": 1})
+    made = view({"image": "i"}, model=model, hosts=[host], needs={"memory_mib": 1}, name="s")
     started = record("start_service", {**start(made), "port": 8000})
     made.effects.services["s"] = started
     site = site_of(made)

@@ -38,7 +38,7 @@ def exited(code: int, stderr: str = "", duration_s: float = 1.0) -> Result:
 def test_what_changes_says_how_it_is_undone_and_what_destroys_has_no_undo() -> None:
     image, name = {"image": "lab/a:1"}, {"name": "engine"}
     start = {**image, **name}
-    build = {"dockerfile": "FROM a", "tag": "lab/b:1", "base": "lab/a:1"}
+    build = {"dockerfile": "FROM lab/a:1", "tag": "lab/b:1", "base": "lab/a:1"}
     changes: list[tuple[Tool[Any, Any], dict[str, Any]]] = [
         (PullImage(), image),
         (BuildImage(), build),
@@ -83,6 +83,7 @@ def test_the_words_of_a_service() -> None:
     assert command.argv == (
         *("docker", "run", "--detach", "--name", "engine"),
         *("--label", f"bringup.run={CALL.run_id}", "--label", "bringup.call=call-1"),
+        *("--label", "bringup.made=container"),
         *("--pull", "never", "--network", "bridge", "--publish", "192.0.2.1:8000:8000"),
         *("--gpus", '"device=0,1"', "--ipc", "host", "--shm-size", "1024m"),
         *("--mount", "type=bind,source=/srv/m,target=/m,readonly"),

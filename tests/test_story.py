@@ -41,7 +41,8 @@ def played(
     for name, value in place.variables.items():
         monkeypatch.setenv(name, value)
     folder.mkdir(exist_ok=True)
-    with driven(place.goal, folder, mode="supervised", answers=Yes(), **how) as session:
+    how = {"answers": Yes(), **how}
+    with driven(place.goal, folder, mode="supervised", **how) as session:
         yield session
 
 
@@ -262,3 +263,34 @@ def test_a_server_that_stumbles_is_mended_in_its_image_and_started_again(
         assert fix.closed is not None
         assert fix.closed.verdict == "verified"
         assert undo(session.run).removed == [first.call.args["name"], second.call.args["name"]]
+
+
+REFUSED_ONCE = {
+    "fetch_config": 1,
+    "build_image": 2,
+    "fetch_weights": 2,
+    "stop_container": 2,
+    "start_service": 2,
+}
+"""Which question of its run it is, where the runs before have left what was allowed in them."""
+
+
+def test_what_was_refused_is_not_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One place, a run for each question: no to it, yes to all before it."""
+    with story(tmp_path, candidates=("engine-ready",)) as place:
+        for tool, number in REFUSED_ONCE.items():
+            folder = tmp_path / tool
+            no = {"answer": "no", "by": "person", "note": "not now"}
+            answers = Yes({f"a{number}": no})
+            with played(place, folder, monkeypatch, answers=answers) as session:
+                asked = [session.run.view.calls[a.call_id].call.tool for a in approvals(session)]
+                assert asked[-1] == tool
+                assert asked.count(tool) == 1, "a no is a no"
+                assert outcome(session) is Outcome.NOT_REACHED
+                assert "not now" in json.dumps(report(session))
+
+
+def approvals(session: Session) -> list[Any]:
+    return list(session.run.view.approvals.values())

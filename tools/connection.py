@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, ValidationError
@@ -88,6 +89,9 @@ class TrustHostKeyArgs(Args):
     """Which key, of which host."""
 
     host: Word = Field(description="The host's name, for whoever approves.")
+    known_hosts: str = Field(
+        default="", description="The file that it is added to, as `connect` said it."
+    )
     fingerprint: Fingerprint = Field(
         description="The key's fingerprint as `connect` saw it; the host must still present it."
     )
@@ -139,4 +143,15 @@ class TrustHostKey(Tool[TrustHostKeyArgs, HostKeyTrusted]):
 
     def undo_text(self, args: TrustHostKeyArgs) -> str:
         """Take the line out again."""
-        return f"ssh-keygen -R {args.host} (-R [{args.host}]:PORT for other ports than 22)"
+        return forget_key(args.host, args.known_hosts)
+
+
+def forget_key(host: str, known_hosts: str = "") -> str:
+    """Return the command that takes a host's keys out of a known_hosts file.
+
+    Args:
+        host: as the file names it: ``HOST``, or ``[HOST]:PORT`` for other ports than 22.
+        known_hosts: the file; empty for ssh's own.
+    """
+    file = ("-f", known_hosts) if known_hosts else ()
+    return shlex.join(["ssh-keygen", *file, "-R", host])

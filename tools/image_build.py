@@ -80,8 +80,10 @@ class ImageBuilt(Observation):
 
     def headline(self) -> str:
         """What it is, and whether anything is odd."""
-        cached = ", from cache" if self.cached else ""
-        return f"{self.tag} is {self.image_id[:19]}{cached}, {len(self.conflicts)} conflicts"
+        told = f"{len(self.conflicts)} conflicts"
+        if self.cached:
+            told = "from cache, so pip told no conflicts"
+        return f"{self.tag} is {self.image_id[:19]}, {told}"
 
 
 class BuildImage(Tool[BuildImageArgs, ImageBuilt]):

@@ -78,6 +78,7 @@ class StartService(Tool[StartServiceArgs, ServiceStarted]):
         "config_parses",
         "imports",
         "weights_at_hand",
+        "name_free",
         "memory_free",
         "port_free",
     )

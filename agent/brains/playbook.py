@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from agent.advance import STARTERS, call_to
 from agent.brains.base import Reply, Request
+from agent.calls import full
 from agent.checks import CHECKS, check_of
 from agent.control import (
     Applied,
@@ -22,6 +23,7 @@ from agent.control import (
     UseImage,
     UsePort,
 )
+from agent.diagnose import REFUSED
 from agent.fold import View
 from agent.frontier import Frontier, redo_for
 from agent.image_checks import answers_of
@@ -31,6 +33,7 @@ from agent.records import CallRecord
 from agent.site import Site, site_of
 from agent.values import CallStatus, Purpose, ToolCall
 from tools.image_build import BuildImage
+from tools.image_pull import PullImage
 from tools.server_options import ServerOptions
 
 SAME_LOOKS = 2
@@ -88,10 +91,10 @@ def _advance(view: View, now: Frontier) -> Reply:
     call = call_to(view, site, now.tool)
     purpose = Purpose(kind="advance", ref=now.check, postcondition=now.check)
     call = call.model_copy(update={"purpose": purpose})
-    said = [no.message for no in view.refused if no.call.same_as(call)]
+    said = [no.message for no in view.refused if no.call.same_as(full(call))]
     if said:
         what = _REFUSED.get(now.tool, f"{now.tool} was refused")
-        if call.args.get("image") == site.image and untried(view):
+        if now.tool == PullImage().name and untried(view):
             return _turn_to_next(view, f"{what}: {said[-1]}")
         args = {"cause": f"{what}: {said[-1]}", "advice": "Run it again."}
         text = what[:1].upper() + what[1:] + "."
@@ -178,9 +181,15 @@ def _next_candidate(view: View, now: Frontier, best: Hypothesis) -> Reply | None
         return None
     evidence = now.standing.evidence if now.standing else ()
     cited = replace(best, evidence=tuple(dict.fromkeys((*best.evidence, *evidence))))
-    reply = _turn_to_next(view, best.cause)
+    reply = _turn_to_next(view, _with_refusal(best))
     diagnosis = _diagnosis(cited, now.check, reply.calls[-1].why)
     return replace(reply, calls=(diagnosis, *reply.calls))
+
+
+def _with_refusal(best: Hypothesis) -> str:
+    """Return the cause, with what a person did not want done about it."""
+    refused = best.advice.startswith(REFUSED)
+    return f"{best.cause}. {best.advice}" if refused else best.cause
 
 
 def _turn_to_next(view: View, reason: str) -> Reply:

@@ -77,7 +77,7 @@ def _stop_last(place: Place) -> None:
     if last is None or not last.transcript.exists():
         return
     try:
-        stopped, _ = stop.stop(last)
+        stopped, _, _ = stop.stop(last)
     except TranscriptError as error:
         say(f"demo: what the last run left may still run: {error}")
         return
@@ -91,7 +91,7 @@ def _stop(place: Place, *, as_json: bool) -> int:
     if last is not None and not last.transcript.exists():
         words = f"demo: its last run is gone, so what it left cannot be stopped: {last.folder}"
         return complain(words, as_json=as_json, code=1)
-    stopped, left = stop.stop(last) if last else ([], [])
+    stopped, left, _ = stop.stop(last) if last else ([], [], [])
     if as_json:
         document(run=last.id if last else "", stopped=stopped, left=left)
         return 1 if left else 0

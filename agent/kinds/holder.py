@@ -19,8 +19,10 @@ from tools.containers import (
     ListContainers,
 )
 from tools.engine_probe import EngineProbe, EngineState
+from tools.memory import MemoryFree
 from tools.network import PortOwner, PortState
 
+ENOUGH = "End more of what holds memory there, or name a host with more."
 SMALL_MIB = 256.0
 """A container that uses less is no explanation for missing memory."""
 
@@ -134,6 +136,9 @@ def _named(case: Case, looks: _Looks, row: ContainerRow) -> Hypothesis:
             "yourself, or name another port or host in the goal."
         )
         return case.hypothesis(cause=cause, advice=advice, evidence=evidence)
+    short = _still_short(case, row, use)
+    if short:
+        return case.hypothesis(cause=f"{cause}; {short}", advice=ENOUGH, evidence=evidence)
     if isinstance(state, ContainerState) and state.auto_remove:
         advice = (
             f"It was started with --rm: stopped, it would be gone for good. Stop {row.name} "
@@ -148,6 +153,16 @@ def _named(case: Case, looks: _Looks, row: ContainerRow) -> Hypothesis:
         why=f"{cause}, which the new server needs",
     )
     return case.hypothesis(cause=cause, fix=FixPlan((call,), text), evidence=evidence)
+
+
+def _still_short(case: Case, row: ContainerRow, use: object | None) -> str:
+    """Say that memory would be short even without this container; empty where it would do."""
+    seen, _ = case.view.facts.latest(MemoryFree)
+    if not _is_memory(case) or seen is None or not isinstance(use, ContainersInUse):
+        return ""
+    held = sum(item.memory_mib for item in use.containers if item.name == row.name)
+    most, need = round(seen.available_mib + held), case.site.goal.needs.memory_mib
+    return "" if most >= need else f"even without it only {most} of {need} MiB would be available"
 
 
 def _engine_call(site: Site, name: str) -> ToolCall:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from agent.calls import full
 from agent.check import port_call
 from agent.control import UsePort
-from agent.image_checks import live_service
 from agent.kinds import holder
 from agent.kinds.base import Case, FixPlan, Hypothesis
 from agent.launch import stop_call
+from agent.service_looks import live_service
 from agent.values import ToolCall
 from tools.base import Subject
 from tools.network import PortState
@@ -48,16 +49,18 @@ def _port(case: Case) -> Hypothesis:
         tool=UsePort().name,
         args={"port": spare},
         target=case.site.target,
-        why=f"{case.hypothesis().cause}; {text}",
+        why=f"{found.cause if found else case.hypothesis().cause}; {text}",
     )
-    return case.hypothesis(subject=subject, fix=FixPlan((call,), text), advice=_advice(case))
+    cause = found.cause if found else case.hypothesis().cause
+    plan = FixPlan((call,), text)
+    return case.hypothesis(subject=subject, cause=cause, fix=plan, advice=_advice(case))
 
 
 def _is_wanted(case: Case, found: Hypothesis) -> bool:
     """Whether there is a fix that nobody has refused yet."""
     calls = found.fix.calls if found.fix else ()
     refused = [no.call for no in case.view.refused]
-    return bool(calls) and not any(no.same_as(call) for no in refused for call in calls)
+    return bool(calls) and not any(no.same_as(full(call)) for no in refused for call in calls)
 
 
 def _own_service(case: Case) -> Hypothesis | None:

@@ -172,9 +172,11 @@ class Yes(dict[str, Any]):
     """Answers every question with yes."""
 
     def __bool__(self) -> bool:
-        """It has answers, though none is kept."""
+        """It has answers, even if none is kept."""
         return True
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return yes, whatever is asked."""
+        """Return yes, whatever is asked, but for what is kept."""
+        if key in self:
+            return self[key]
         return {"answer": "yes", "by": "person", "note": ""}
