@@ -220,8 +220,18 @@ def test_json(here: Desk) -> None:
     (replayed,) = here.bringup("replay", row["id"], "--json").data["replays"]
     assert (replayed["same"], replayed["difference"]) == (True, None)
     job = f"{row['id']}-t2.1"
-    assert here.bringup("stop", "--json").data == {"run": row["id"], "stopped": [job], "left": []}
-    assert here.bringup("stop", "--json").data == {"run": row["id"], "stopped": [], "left": []}
+    assert here.bringup("stop", "--json").data == {
+        "run": row["id"],
+        "stopped": [job],
+        "left": [],
+        "still_stopped": [],
+    }
+    assert here.bringup("stop", "--json").data == {
+        "run": row["id"],
+        "stopped": [],
+        "left": [],
+        "still_stopped": [],
+    }
 
 
 def test_streams_and_terminals_of_any_kind(here: Desk) -> None:
