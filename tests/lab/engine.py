@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -160,6 +161,8 @@ def _wait_for(address: str) -> None:
 
 
 def _answers(address: str) -> bool:
+    if not _listens(address):
+        return False
     try:
         api = docker.APIClient(base_url=address, version="auto", timeout=10)
     except DockerException:
@@ -170,6 +173,19 @@ def _answers(address: str) -> bool:
         return False
     finally:
         api.close()
+
+
+def _listens(address: str) -> bool:
+    """Tell whether somebody listens; docker's client leaves its socket open where nobody does."""
+    if not address.startswith("unix://"):
+        return True
+    with socket.socket(socket.AF_UNIX) as link:
+        link.settimeout(5)
+        try:
+            link.connect(address.removeprefix("unix://"))
+        except OSError:
+            return False
+    return True
 
 
 def _running() -> int | None:
