@@ -75,7 +75,9 @@ def test_a_name_that_is_taken(here: Desk) -> None:
     try:
         goal = to_serve(here, of_image(image("transformers-4"), "true"), called=name)
         report = ends(here, 1, "deploy", goal, "--mode", "auto")
-        assert report["cause"] == f"a container named {name} is there already"
+        there = f"a container named {name} is there already"
+        assert report["cause"] == f"{there}, and it is not this run's"
+        assert "docker rm" not in report["advice"], "it may be anybody's"
         assert "nothing was left running" in here.bringup("stop", "last").out
         assert "nothing was left to undo" in here.bringup("undo", "last").out
         assert docker_run("inspect", "--format", "{{.State.Running}}", name).strip() == "true"

@@ -50,9 +50,9 @@ def engine() -> str:
         need(_answers(_GIVEN), f"no Docker engine answers at {SETTING}={_GIVEN}")
         return _GIVEN
     address = f"unix://{SOCKET}"
-    for socket in (SOCKET, USUAL):
-        if os.access(socket, os.W_OK) and _answers(f"unix://{socket}"):
-            return f"unix://{socket}"
+    for path in (SOCKET, USUAL):
+        if os.access(path, os.W_OK) and _answers(f"unix://{path}"):
+            return f"unix://{path}"
     _need_own()
     with _lock():
         if _running() is None:
@@ -98,7 +98,7 @@ def stop() -> bool:
             return False
         os.kill(pid, signal.SIGTERM)
         end = time.monotonic() + STOP_S
-        while _running() is not None:
+        while _running() is not None or pid in _other_engines():  # its threads may outlive it
             if time.monotonic() > end:
                 raise RuntimeError(f"dockerd {pid} did not end within {STOP_S:.0f} s, see {LOG}")
             time.sleep(0.1)
