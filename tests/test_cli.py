@@ -11,6 +11,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -220,18 +221,9 @@ def test_json(here: Desk) -> None:
     (replayed,) = here.bringup("replay", row["id"], "--json").data["replays"]
     assert (replayed["same"], replayed["difference"]) == (True, None)
     job = f"{row['id']}-t2.1"
-    assert here.bringup("stop", "--json").data == {
-        "run": row["id"],
-        "stopped": [job],
-        "left": [],
-        "still_stopped": [],
-    }
-    assert here.bringup("stop", "--json").data == {
-        "run": row["id"],
-        "stopped": [],
-        "left": [],
-        "still_stopped": [],
-    }
+    none: dict[str, Any] = {"run": row["id"], "left": [], "still_stopped": []}
+    assert here.bringup("stop", "--json").data == {**none, "stopped": [job]}
+    assert here.bringup("stop", "--json").data == {**none, "stopped": []}
 
 
 def test_streams_and_terminals_of_any_kind(here: Desk) -> None:
