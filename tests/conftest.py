@@ -7,12 +7,18 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.lab.isolation import isolate, refuse_outside
 
 _numbers = itertools.count()
+USUAL: dict[signal.Signals, Any] = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGHUP: signal.SIG_DFL,
+}
+"""What the programs under test inherit, however the tests themselves were started."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -21,8 +27,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure() -> None:
     sys.addaudithook(refuse_outside)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what is to run behind
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number, usual in USUAL.items():
+        if signal.getsignal(number) is signal.SIG_IGN:  # as a shell or nohup starts us
+            signal.signal(number, usual)
 
 
 @pytest.fixture(scope="session")
