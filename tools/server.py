@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal
-from urllib.parse import urlsplit
+from collections.abc import Sequence
+from typing import Literal
 
-from pydantic import Field, field_validator
-
-from tools.base import Args, CallContext, Observation, Risk, Subject, Tool, Watch
+from tools.base import CallContext, Observation, Risk, Subject, Tool, Watch
 from tools.command import Command, Result
 from tools.errors import ToolFailed
 from tools.jobs import (
@@ -24,18 +21,14 @@ from tools.jobs import (
 from tools.logs import earliest_error, plain, progress
 from tools.network import Port, port_subject
 from tools.script import number, read_answers, script
+from tools.watching import State, WatchArgs, readable, verdict
 
 SAMPLE_BYTES = 600
 """How much of the end of each log one sample of a running server shows: enough for its progress."""
 ERROR_BYTES = 32768
 """How much of each log, from its first error on, the sample of an ended server shows."""
-LOST_SAMPLES = 5
-"""So many samples that cannot be read end a watch."""
 LOG_KEYS = ("out_tail", "err_tail", "out_error", "err_error")
 """All texts of a sample, the best evidence of an error last."""
-
-State = Literal["loading", "healthy", "exited", "stuck", "undecided"]
-Python = Annotated[str, Field(pattern=r"^(.*/)?python[0-9.]*$")]
 
 
 class StartServerArgs(StartJobArgs):
@@ -72,29 +65,10 @@ class StartServer(Tool[StartServerArgs, JobStarted]):
         return "stopped with stop_job"
 
 
-class WatchServerArgs(Args):
+class WatchServerArgs(WatchArgs):
     """Which server, and when to give up."""
 
     job: JobName
-    url: str = Field(pattern=r"^https?://")
-    """Answers 200 when the server is up."""
-    stuck_after_s: float = Field(120.0, gt=0)
-    """So many seconds without a byte of log or a tick of CPU time mean that it hangs."""
-    limit_s: float = Field(1800.0, gt=0)
-    python: Python = "python3"
-    """A Python ≥ 3.8 on the target, which asks the server there."""
-
-    @property
-    def port(self) -> int:
-        """The port that the address names, or else that of its scheme."""
-        parts = urlsplit(self.url)
-        return parts.port or (443 if parts.scheme == "https" else 80)
-
-    @field_validator("url")
-    @classmethod
-    def _has_a_port(cls, value: str) -> str:
-        _ = urlsplit(value).port  # raises ValueError where it is no number of a port
-        return value
 
 
 class ServerState(Observation):
@@ -148,12 +122,12 @@ class WatchServer(Watch[WatchServerArgs, ServerState]):
         Raises:
             ToolFailed: there is no such job, or the last samples cannot be read.
         """
-        recent = _readable(call, reversed(results))
+        recent = readable(call, reversed(results))
         last = next(recent, None)
         if last is None:
             read_answers(call, results[-1])
             raise ToolFailed(f"no sample could be read: {results[-1].tail}")
-        first = next(_readable(call, iter(results)), last)
+        first = next(readable(call, iter(results)), last)
         quiet_since = float(last["now"])
         for sample in recent:
             if _activity(sample) != _activity(last):
@@ -163,7 +137,7 @@ class WatchServer(Watch[WatchServerArgs, ServerState]):
         seen = _state(args, last, now - float(first["now"]), now - quiet_since)
         if seen.state != "stuck":
             return seen
-        errors = map(_error, _readable(call, iter(results)))
+        errors = map(_error, readable(call, iter(results)))
         return seen.model_copy(update={"earliest_error": next(filter(None, errors), "")})
 
     def finished(self, args: WatchServerArgs, observation: ServerState) -> bool:
@@ -177,21 +151,6 @@ class WatchServer(Watch[WatchServerArgs, ServerState]):
     def subjects(self, args: WatchServerArgs) -> tuple[Subject, ...]:
         """The job and its port."""
         return (job_subject(args.job), port_subject(args.port))
-
-
-def _readable(call: CallContext, results: Iterator[Result]) -> Iterator[dict[str, str]]:
-    """Yield the samples that can be read, until several in a row cannot."""
-    lost = 0
-    for result in results:
-        try:
-            answers = read_answers(call, result)
-        except ToolFailed:
-            answers = {}
-        lost = 0 if "now" in answers else lost + 1
-        if lost >= LOST_SAMPLES:
-            return
-        if "now" in answers:
-            yield answers
 
 
 def _activity(sample: dict[str, str]) -> tuple[str, ...]:
@@ -223,15 +182,6 @@ def _state(
             "progress": progress(err) or progress(out),
         }
     )
-    return state.model_copy(update={"state": _verdict(args, state, quiet_s)})
-
-
-def _verdict(args: WatchServerArgs, state: ServerState, quiet_s: float) -> State:
-    if state.state == "exited":
-        return "exited"
-    if state.http_status == 200 and state.port_owner != "other":
-        return "healthy"
-    if quiet_s >= args.stuck_after_s:
-        return "stuck"
-    over = state.waited_s >= args.limit_s - 2 * WatchServer.interval_s
-    return "undecided" if over else "loading"
+    return state.model_copy(
+        update={"state": verdict(args, state, quiet_s, interval_s=WatchServer.interval_s)}
+    )

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from urllib.parse import urlsplit
+from collections.abc import Sequence
 
-from pydantic import Field, field_validator
-
-from tools.base import Args, CallContext, Subject, Watch
+from tools.base import CallContext, Subject, Watch
 from tools.command import Command, Result
 from tools.container_use import merged
 from tools.docker import CONTAINERS, ContainerName, container_subject
@@ -15,7 +12,8 @@ from tools.errors import ToolFailed
 from tools.logs import earliest_error, plain, progress
 from tools.network import port_subject
 from tools.script import number, read_answers, script
-from tools.server import LOST_SAMPLES, Python, ServerState, State
+from tools.server import ServerState
+from tools.watching import WatchArgs, readable, verdict
 
 TAIL_LINES = 40
 SAMPLE_BYTES, END_BYTES, ERROR_BYTES = 1500, 6000, 32768
@@ -26,29 +24,10 @@ MAX_RESTARTS = 3
 """A container that its engine has started again so often since the watch began has failed."""
 
 
-class WatchServiceArgs(Args):
+class WatchServiceArgs(WatchArgs):
     """Which container, and when to give up."""
 
     container: ContainerName
-    url: str = Field(pattern=r"^https?://")
-    """Answers 200 when the server is up; asked on the target itself."""
-    stuck_after_s: float = Field(120.0, gt=0)
-    """So many seconds without a line of log or a second of CPU time mean that it hangs."""
-    limit_s: float = Field(1800.0, gt=0)
-    python: Python = "python3"
-    """A Python ≥ 3.8 on the target, which asks the server there."""
-
-    @property
-    def port(self) -> int:
-        """The port that the address names, or else that of its scheme."""
-        parts = urlsplit(self.url)
-        return parts.port or (443 if parts.scheme == "https" else 80)
-
-    @field_validator("url")
-    @classmethod
-    def _has_a_port(cls, value: str) -> str:
-        _ = urlsplit(value).port  # raises ValueError where it is no number of a port
-        return value
 
 
 class ServiceState(ServerState):
@@ -91,12 +70,12 @@ class WatchService(Watch[WatchServiceArgs, ServiceState]):
         Raises:
             ToolFailed: there is no such container, or the last samples cannot be read.
         """
-        recent = _readable(call, reversed(results))
+        recent = readable(call, reversed(results))
         last = next(recent, None)
         if last is None:
             read_answers(call, results[-1])
             raise ToolFailed(f"no sample could be read: {results[-1].tail}")
-        first = next(_readable(call, iter(results)), last)
+        first = next(readable(call, iter(results)), last)
         quiet_since = float(last["now"])
         for sample in recent:
             if _activity(sample) != _activity(last):
@@ -105,7 +84,10 @@ class WatchService(Watch[WatchServiceArgs, ServiceState]):
         now = float(last["now"])
         restarts = number(last, "restarts") - number(first, "restarts")
         seen = _state(args, last, now - float(first["now"]))
-        return seen.model_copy(update={"state": _verdict(args, seen, now - quiet_since, restarts)})
+        if restarts >= MAX_RESTARTS:
+            return seen.model_copy(update={"state": "exited"})
+        state = verdict(args, seen, now - quiet_since, interval_s=self.interval_s)
+        return seen.model_copy(update={"state": state})
 
     def finished(self, args: WatchServiceArgs, observation: ServiceState) -> bool:
         """Whether there is nothing more to wait for."""
@@ -118,21 +100,6 @@ class WatchService(Watch[WatchServiceArgs, ServiceState]):
     def subjects(self, args: WatchServiceArgs) -> tuple[Subject, ...]:
         """The container, its port, and which containers there are."""
         return (container_subject(args.container), port_subject(args.port), CONTAINERS)
-
-
-def _readable(call: CallContext, results: Iterator[Result]) -> Iterator[dict[str, str]]:
-    """Yield the samples that can be read, until several in a row cannot."""
-    lost = 0
-    for result in results:
-        try:
-            answers = read_answers(call, result)
-        except ToolFailed:
-            answers = {}
-        lost = 0 if "now" in answers else lost + 1
-        if lost >= LOST_SAMPLES:
-            return
-        if "now" in answers:
-            yield answers
 
 
 def _activity(sample: dict[str, str]) -> tuple[str, ...]:
@@ -162,14 +129,3 @@ def _state(args: WatchServiceArgs, sample: dict[str, str], waited_s: float) -> S
             "oom_killed": sample["oom_killed"] == "true",
         }
     )
-
-
-def _verdict(args: WatchServiceArgs, state: ServiceState, quiet_s: float, restarts: int) -> State:
-    if state.state == "exited" or restarts >= MAX_RESTARTS:
-        return "exited"
-    if state.http_status == 200 and state.port_owner != "other":
-        return "healthy"
-    if quiet_s >= args.stuck_after_s:
-        return "stuck"
-    over = state.waited_s >= args.limit_s - 2 * WatchService.interval_s
-    return "undecided" if over else "loading"

@@ -1,0 +1,102 @@
+"""What watches of starting servers share: arguments, samples that can be read, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal, Protocol
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator
+
+from tools.base import Args, CallContext
+from tools.command import Result
+from tools.errors import ToolFailed
+from tools.script import read_answers
+
+LOST_SAMPLES = 5
+"""So many samples that cannot be read end a watch."""
+
+State = Literal["loading", "healthy", "exited", "stuck", "undecided"]
+Python = Annotated[str, Field(pattern=r"^(.*/)?python[0-9.]*$")]
+
+
+class WatchArgs(Args):
+    """Where the server is asked, and when to give up."""
+
+    url: str = Field(pattern=r"^https?://")
+    """Answers 200 when the server is up."""
+    stuck_after_s: float = Field(120.0, gt=0)
+    """So many seconds without a byte of log or a tick of CPU time mean that it hangs."""
+    limit_s: float = Field(1800.0, gt=0)
+    python: Python = "python3"
+    """A Python ≥ 3.8 on the target, which asks the server there."""
+
+    @property
+    def port(self) -> int:
+        """The port that the address names, or else that of its scheme."""
+        parts = urlsplit(self.url)
+        return parts.port or (443 if parts.scheme == "https" else 80)
+
+    @field_validator("url")
+    @classmethod
+    def _has_a_port(cls, value: str) -> str:
+        _ = urlsplit(value).port  # raises ValueError where it is no number of a port
+        return value
+
+
+class Sampled(Protocol):
+    """What a verdict needs of a sample."""
+
+    @property
+    def state(self) -> State:
+        """As far as the sample itself tells."""
+        ...
+
+    @property
+    def http_status(self) -> int | None:
+        """What its address answered."""
+        ...
+
+    @property
+    def port_owner(self) -> str:
+        """Who answered; ``other`` is none of the server's processes."""
+        ...
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds since the watch began."""
+        ...
+
+
+def readable(call: CallContext, results: Iterator[Result]) -> Iterator[dict[str, str]]:
+    """Yield the samples that can be read, until several in a row cannot."""
+    lost = 0
+    for result in results:
+        try:
+            answers = read_answers(call, result)
+        except ToolFailed:
+            answers = {}
+        lost = 0 if "now" in answers else lost + 1
+        if lost >= LOST_SAMPLES:
+            return
+        if "now" in answers:
+            yield answers
+
+
+def verdict(args: WatchArgs, seen: Sampled, quiet_s: float, *, interval_s: float) -> State:
+    """Say how far a server is.
+
+    Args:
+        args: the watch.
+        seen: the last sample.
+        quiet_s: seconds since its log or its CPU time last moved.
+        interval_s: seconds between two samples.
+    """
+    if seen.state == "exited":
+        return "exited"
+    if seen.http_status == 200 and seen.port_owner != "other":
+        return "healthy"
+    if quiet_s >= args.stuck_after_s:
+        return "stuck"
+    over = seen.waited_s >= args.limit_s - 2 * interval_s
+    return "undecided" if over else "loading"
