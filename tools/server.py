@@ -20,8 +20,8 @@ from tools.jobs import (
 )
 from tools.logs import earliest_error, plain, progress
 from tools.network import Port, port_subject
-from tools.script import number, read_answers, script
-from tools.watching import State, WatchArgs, readable, verdict
+from tools.script import number, script
+from tools.watching import State, WatchArgs, readable, spell_of, verdict
 
 SAMPLE_BYTES = 600
 """How much of the end of each log one sample of a running server shows: enough for its progress."""
@@ -122,19 +122,8 @@ class WatchServer(Watch[WatchServerArgs, ServerState]):
         Raises:
             ToolFailed: there is no such job, or the last samples cannot be read.
         """
-        recent = readable(call, reversed(results))
-        last = next(recent, None)
-        if last is None:
-            read_answers(call, results[-1])
-            raise ToolFailed(f"no sample could be read: {results[-1].tail}")
-        first = next(readable(call, iter(results)), last)
-        quiet_since = float(last["now"])
-        for sample in recent:
-            if _activity(sample) != _activity(last):
-                break
-            quiet_since = float(sample["now"])
-        now = float(last["now"])
-        seen = _state(args, last, now - float(first["now"]), now - quiet_since)
+        spell = spell_of(call, results, _activity)
+        seen = _state(args, spell.last, spell.waited_s, spell.quiet_s)
         if seen.state != "stuck":
             return seen
         errors = map(_error, readable(call, iter(results)))

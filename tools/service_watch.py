@@ -8,12 +8,11 @@ from tools.base import CallContext, Subject, Watch
 from tools.command import Command, Result
 from tools.container_use import merged
 from tools.docker import CONTAINERS, ContainerName, container_subject
-from tools.errors import ToolFailed
 from tools.logs import earliest_error, plain, progress
 from tools.network import port_subject
-from tools.script import number, read_answers, script
+from tools.script import number, script
 from tools.server import ServerState
-from tools.watching import WatchArgs, readable, verdict
+from tools.watching import WatchArgs, spell_of, verdict
 
 TAIL_LINES = 40
 SAMPLE_BYTES, END_BYTES, ERROR_BYTES = 1500, 6000, 32768
@@ -70,23 +69,12 @@ class WatchService(Watch[WatchServiceArgs, ServiceState]):
         Raises:
             ToolFailed: there is no such container, or the last samples cannot be read.
         """
-        recent = readable(call, reversed(results))
-        last = next(recent, None)
-        if last is None:
-            read_answers(call, results[-1])
-            raise ToolFailed(f"no sample could be read: {results[-1].tail}")
-        first = next(readable(call, iter(results)), last)
-        quiet_since = float(last["now"])
-        for sample in recent:
-            if _activity(sample) != _activity(last):
-                break
-            quiet_since = float(sample["now"])
-        now = float(last["now"])
-        restarts = number(last, "restarts") - number(first, "restarts")
-        seen = _state(args, last, now - float(first["now"]))
+        spell = spell_of(call, results, _activity)
+        restarts = number(spell.last, "restarts") - number(spell.first, "restarts")
+        seen = _state(args, spell.last, spell.waited_s)
         if restarts >= MAX_RESTARTS:
             return seen.model_copy(update={"state": "exited"})
-        state = verdict(args, seen, now - quiet_since, interval_s=self.interval_s)
+        state = verdict(args, seen, spell.quiet_s, interval_s=self.interval_s)
         return seen.model_copy(update={"state": state})
 
     def finished(self, args: WatchServiceArgs, observation: ServiceState) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal, Protocol
 from urllib.parse import urlsplit
 
@@ -81,6 +82,46 @@ def readable(call: CallContext, results: Iterator[Result]) -> Iterator[dict[str,
             return
         if "now" in answers:
             yield answers
+
+
+@dataclass(frozen=True, slots=True)
+class Spell:
+    """A watch so far: its first and last sample that can be read, and how long nothing moved."""
+
+    first: dict[str, str]
+    last: dict[str, str]
+    quiet_s: float
+    """Seconds, by the samples' own clock, in which the activity stayed that of the last one."""
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds from the first to the last sample."""
+        return float(self.last["now"]) - float(self.first["now"])
+
+
+def spell_of(
+    call: CallContext,
+    results: Sequence[Result],
+    activity: Callable[[dict[str, str]], tuple[str, ...]],
+) -> Spell:
+    """Read all samples of a watch; ``activity`` says what moves while a server comes up.
+
+    Raises:
+        ToolFailed: the target says that there is no such server, or the last samples cannot be
+            read.
+    """
+    recent = readable(call, reversed(results))
+    last = next(recent, None)
+    if last is None:
+        read_answers(call, results[-1])
+        raise ToolFailed(f"no sample could be read: {results[-1].tail}")
+    first = next(readable(call, iter(results)), last)
+    quiet_since = float(last["now"])
+    for sample in recent:
+        if activity(sample) != activity(last):
+            break
+        quiet_since = float(sample["now"])
+    return Spell(first, last, float(last["now"]) - quiet_since)
 
 
 def verdict(args: WatchArgs, seen: Sampled, quiet_s: float, *, interval_s: float) -> State:
