@@ -32,6 +32,9 @@ def act(run: Run) -> None:
         words = "the run broke off while this call was under way; its effect is not known"
         end(run, record.call, CallStatus.UNKNOWN, words)
         return
+    if record.call.problem:
+        end(run, record.call, CallStatus.INVALID, record.call.problem)
+        return
     try:
         ready = prepare(run, record.call)
     except Invalid as error:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 
-from agent.brains.base import Request
-from agent.events import HypothesisRanked, ReplyReceived, RequestMade
+from agent.asking import ReplyReceived, RequestFailed, RequestMade
+from agent.brains.base import Attempt, OutOfContext, Request
+from agent.events import AnyEvent, HypothesisRanked, LimitReached
 from agent.frontier import Frontier, frontier
-from agent.limits import reached
+from agent.limits import hints, reached
 from agent.run import Run
 
 
 def decide(run: Run) -> None:
-    """Record one reply, or the limit that leaves no room for another."""
+    """Record one reply, or the limit that leaves no room for another.
+
+    Raises:
+        BrainFailed: the brain could not be asked, which is on record; nothing else has changed.
+    """
     limit = reached(run.view, run.view.t)
     if limit is not None:
         run.record(limit)
@@ -21,16 +26,51 @@ def decide(run: Run) -> None:
     turn = run.view.turn + 1
     now = frontier(run.view)
     ranked = tuple(item.as_data() for item in now.hypotheses)
-    asked = RequestMade(turn=turn, digest=digest(now))
+    first: list[AnyEvent] = [*hints(run.view, run.view.t)]
     if ranked != run.view.hypotheses:
-        run.record(HypothesisRanked(hypotheses=ranked), asked)
-    else:
-        run.record(asked)
-    reply = run.brain.reply(Request(run.view, now))
+        first.append(HypothesisRanked(hypotheses=ranked))
+    run.record(*first, RequestMade(turn=turn, digest=digest(now)))
+    try:
+        reply = run.brain.reply(_request(run, now, turn))
+    except OutOfContext as error:
+        run.record(LimitReached(name="context", value=turn, text=str(error)))
+        return
     calls = tuple(
         call.model_copy(update={"id": f"t{turn}.{n}"}) for n, call in enumerate(reply.calls, 1)
     )
-    run.record(ReplyReceived(turn=turn, text=reply.text, calls=calls, usage=reply.usage))
+    run.record(
+        ReplyReceived(
+            turn=turn,
+            text=reply.text,
+            calls=calls,
+            usage=reply.usage,
+            reasoning=reply.reasoning,
+            cut_off=reply.cut_off,
+            notes=reply.notes,
+        )
+    )
+
+
+def _request(run: Run, now: Frontier, turn: int) -> Request:
+    """Give the brain its two ways of telling: to the faces, and on record."""
+
+    def tell(text: str) -> None:
+        run.tell(f"turn {turn}", "reply", text)
+
+    def failed(attempt: Attempt) -> None:
+        run.record(
+            RequestFailed(
+                turn=turn,
+                kind=attempt.kind,
+                status=attempt.status,
+                text=attempt.text,
+                usage=attempt.usage,
+                wait_s=round(attempt.wait_s, 3),
+                final=attempt.final,
+            )
+        )
+
+    return Request(run.view, now, tell, failed)
 
 
 def digest(now: Frontier) -> str:

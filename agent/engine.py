@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from agent.act import settle
 from agent.approve import heed
+from agent.brains.base import BrainFailed
 from agent.dispatch import execute, prepare, queue
 from agent.effects import UNSURE
 from agent.events import ApprovalAsked, CallEnded
@@ -41,6 +43,8 @@ def drive(run: Run, answer: Answer, checkpoint: Path | None = None) -> Outcome:
     """
     try:
         return _drive(run, answer, checkpoint)
+    except BrainFailed:
+        return Outcome.UNREACHABLE  # the run has not ended: it waits for `bringup resume`
     except KeyboardInterrupt:
         return interrupted(run)
 
@@ -80,6 +84,12 @@ def _drive(run: Run, answer: Answer, checkpoint: Path | None) -> Outcome:
 def loop(run: Run, answer: Answer) -> Outcome:
     """Drive the same nodes by the same rule without LangGraph, for fast replays."""
     settle(run)
+    with suppress(BrainFailed):
+        return _loop(run, answer)
+    return Outcome.UNREACHABLE
+
+
+def _loop(run: Run, answer: Answer) -> Outcome:
     while (now := phase(run.view)) is not Phase.END:
         if now is Phase.APPROVE:
             answers = answer(run.view.pending_approvals)

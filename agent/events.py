@@ -8,32 +8,19 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
-from agent.values import CallStatus, FixVerdict, Json, Outcome, ToolCall, Usage
+from agent.asking import HintGiven as HintGiven
+from agent.asking import ReplyReceived as ReplyReceived
+from agent.asking import RequestFailed as RequestFailed
+from agent.asking import RequestMade as RequestMade
+from agent.event import Event
+from agent.values import CallStatus, FixVerdict, Json, Outcome, ToolCall
 from tools.base import Risk, Subject
 from tools.command import Result
 
 FORMAT_VERSION = 1
 """Version of the transcript's format; a newer one is refused with a clear message."""
-
-
-class Event(BaseModel):
-    """What all events share."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    seq: int = -1
-    """Place in the transcript, set by the writer."""
-    t: float = 0.0
-    """Seconds since the run began, by a monotonic clock, set by the writer."""
-    prev: str = ""
-    """First 16 hex digits of the line before's SHA-256, set by the writer; empty in the header."""
-
-    @property
-    def id(self) -> str:
-        """The name under which the event is cited."""
-        return f"e{self.seq}"
 
 
 class RunStarted(Event):
@@ -59,25 +46,8 @@ class RunStarted(Event):
     policy: dict[str, Json] = Field(default_factory=dict)
     host_dir: str = ""
     """Folder on the targets for what the run leaves there."""
-
-
-class RequestMade(Event):
-    """A brain was asked; ``digest`` tells what it was shown."""
-
-    type: Literal["request"] = "request"
-    turn: int
-    digest: str
-    """Hash of where the run stood when it was asked."""
-
-
-class ReplyReceived(Event):
-    """A brain's answer; its calls are a queue."""
-
-    type: Literal["reply"] = "reply"
-    turn: int
-    text: str = ""
-    calls: tuple[ToolCall, ...] = ()
-    usage: Usage = Usage()
+    endpoint: dict[str, Json] = Field(default_factory=dict)
+    """The model that decides: ``base_url`` and ``model``; empty for the playbook."""
 
 
 class HypothesisRanked(Event):
@@ -266,7 +236,9 @@ class RunEnded(Event):
 AnyEvent = Annotated[
     RunStarted
     | RequestMade
+    | RequestFailed
     | ReplyReceived
+    | HintGiven
     | HypothesisRanked
     | DiagnosisRecorded
     | CallQueued

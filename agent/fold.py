@@ -9,28 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from agent import events as e
+from agent.asked import Asked
 from agent.control import CONTROLS
 from agent.effects import Effects, still_failed
-from agent.events import (
-    AnyEvent,
-    ApprovalAnswered,
-    ApprovalAsked,
-    CallEnded,
-    CallQueued,
-    CallStarted,
-    CheckRan,
-    Claimed,
-    DiagnosisRecorded,
-    ErrorMet,
-    FixClosed,
-    FixOpened,
-    HypothesisRanked,
-    LimitReached,
-    NoteAdded,
-    ReplyReceived,
-    RunEnded,
-    RunStarted,
-)
 from agent.facts import FactStore, Known
 from agent.goal import Goal, recorded_goal
 from agent.records import CallRecord, FailedLooks, FixRecord
@@ -42,8 +24,8 @@ from tools.base import Risk
 class View:
     """What a run is at this point."""
 
-    def __init__(self, events: Iterable[AnyEvent] = ()) -> None:
-        self.header: RunStarted | None = None
+    def __init__(self, events: Iterable[e.AnyEvent] = ()) -> None:
+        self.header: e.RunStarted | None = None
         self.goal: Goal | None = None
         self.facts = FactStore()
         self.calls: dict[str, CallRecord] = {}
@@ -55,20 +37,20 @@ class View:
         self.cursor = -1
         self.t = 0.0
         """Time of the last event, in seconds since the run began."""
-        self.diagnoses: dict[str, DiagnosisRecorded] = {}
+        self.diagnoses: dict[str, e.DiagnosisRecorded] = {}
         self.fixes: dict[str, FixRecord] = {}
-        self.approvals: dict[str, ApprovalAsked] = {}
-        self.answers: dict[str, ApprovalAnswered] = {}
-        self.notes: dict[str, NoteAdded] = {}
-        self.claim: Claimed | None = None
-        self.checks: dict[str, CheckRan] = {}
+        self.approvals: dict[str, e.ApprovalAsked] = {}
+        self.answers: dict[str, e.ApprovalAnswered] = {}
+        self.notes: dict[str, e.NoteAdded] = {}
+        self.claim: e.Claimed | None = None
+        self.checks: dict[str, e.CheckRan] = {}
         self.hypotheses: tuple[dict[str, Any], ...] = ()
         self.verified: bool | None = None
         """The verdict on the last claim: ``None`` until all checks have run."""
         self.gave_up: CallRecord | None = None
-        self.limit: LimitReached | None = None
-        self.error: ErrorMet | None = None
-        self.ended: RunEnded | None = None
+        self.limit: e.LimitReached | None = None
+        self.error: e.ErrorMet | None = None
+        self.ended: e.RunEnded | None = None
         self.port: int | None = None
         self.candidate = 0
         """Number of the candidate that is tried now."""
@@ -79,10 +61,11 @@ class View:
         """Changes that a person or the policy refused."""
         self.failed_changes: list[CallRecord] = []
         self.failed_looks = FailedLooks()
+        self.asked = Asked()
         for event in events:
             self.apply(event)
 
-    def apply(self, event: AnyEvent) -> None:
+    def apply(self, event: e.AnyEvent) -> None:
         """Fold one more event in."""
         self.cursor, self.t = event.seq, event.t
         handler = _HANDLERS.get(event.type)
@@ -96,7 +79,7 @@ class View:
         return self.goal
 
     @property
-    def pending_approvals(self) -> list[ApprovalAsked]:
+    def pending_approvals(self) -> list[e.ApprovalAsked]:
         """What was asked and not answered."""
         return [item for key, item in self.approvals.items() if key not in self.answers]
 
@@ -131,33 +114,34 @@ class View:
         gone = self.effects.over
         return {job: by for job, by in (self.servers | unsure).items() if job not in gone}
 
-    def diagnosis_of(self, fix: FixRecord) -> DiagnosisRecorded:
+    def diagnosis_of(self, fix: FixRecord) -> e.DiagnosisRecorded:
         """Return the diagnosis that a fix belongs to."""
         return self.diagnoses[fix.opened.diagnosis_id]
 
 
-def _run_started(view: View, event: RunStarted) -> None:
+def _run_started(view: View, event: e.RunStarted) -> None:
     view.header = event
     view.goal = recorded_goal(event.goal, event.version)
     view.port = view.goal.port
 
 
-def _reply(view: View, event: ReplyReceived) -> None:
+def _reply(view: View, event: e.ReplyReceived) -> None:
     view.turn = event.turn
+    view.asked.replied(event)
     view.turns[event.turn] = tuple(call.id for call in event.calls)
     for call in event.calls:
         view.calls[call.id] = CallRecord(call, event.turn)
         view.queue.append(call.id)
 
 
-def _queued(view: View, event: CallQueued) -> None:
+def _queued(view: View, event: e.CallQueued) -> None:
     record = view.calls.setdefault(event.call.id, CallRecord(event.call, view.turn))
     record.call = event.call  # its arguments in full
     record.origin, record.risk, record.touches = event.origin, event.risk, event.touches
     record.queued = event.seq
 
 
-def _started(view: View, event: CallStarted) -> None:
+def _started(view: View, event: e.CallStarted) -> None:
     record = view.calls[event.call_id]
     record.started = event.seq
     if record.risk > Risk.READ:
@@ -169,7 +153,7 @@ def _started(view: View, event: CallStarted) -> None:
             fix.calls.append(event.call_id)
 
 
-def _ended(view: View, event: CallEnded) -> None:
+def _ended(view: View, event: e.CallEnded) -> None:
     record = view.calls[event.call_id]
     record.ended, record.status, record.message = event.seq, event.status, event.message
     record.observation = event.observation
@@ -180,6 +164,7 @@ def _ended(view: View, event: CallEnded) -> None:
     if record.had_effect and event.status is not CallStatus.OK:
         view.failed_changes.append(record)
     view.failed_looks.note(record)
+    view.asked.ended(record)
     view.effects.note(record, event)
     if event.status is CallStatus.OK:
         _learn(view, record, event)
@@ -189,7 +174,7 @@ def _ended(view: View, event: CallEnded) -> None:
         view.gave_up = record
 
 
-def _learn(view: View, record: CallRecord, event: CallEnded) -> None:
+def _learn(view: View, record: CallRecord, event: e.CallEnded) -> None:
     name = record.call.tool
     if name in CONTROLS:
         _control(view, record, event)
@@ -210,7 +195,7 @@ def _learn(view: View, record: CallRecord, event: CallEnded) -> None:
     view.failed_changes = still_failed(view.failed_changes, record, event.observation)
 
 
-def _control(view: View, record: CallRecord, event: CallEnded) -> None:
+def _control(view: View, record: CallRecord, event: e.CallEnded) -> None:
     if record.call.tool == "use_port":
         view.port = int(event.observation["port"])
     elif record.call.tool == "use_candidate":
@@ -219,36 +204,36 @@ def _control(view: View, record: CallRecord, event: CallEnded) -> None:
         view.failed_changes = []
 
 
-def _asked(view: View, event: ApprovalAsked) -> None:
+def _asked(view: View, event: e.ApprovalAsked) -> None:
     view.approvals[event.approval_id] = event
     view.calls[event.call_id].asked = event.approval_id
 
 
-def _answered(view: View, event: ApprovalAnswered) -> None:
+def _answered(view: View, event: e.ApprovalAnswered) -> None:
     view.answers[event.approval_id] = event
     view.calls[view.approvals[event.approval_id].call_id].approval = event.answer
 
 
-def _diagnosis(view: View, event: DiagnosisRecorded) -> None:
+def _diagnosis(view: View, event: e.DiagnosisRecorded) -> None:
     view.diagnoses[event.diagnosis_id] = event
 
 
-def _fix_opened(view: View, event: FixOpened) -> None:
+def _fix_opened(view: View, event: e.FixOpened) -> None:
     view.fixes[event.fix_id] = FixRecord(event)
 
 
-def _fix_closed(view: View, event: FixClosed) -> None:
+def _fix_closed(view: View, event: e.FixClosed) -> None:
     view.fixes[event.fix_id].closed = event
 
 
-def _check(view: View, event: CheckRan) -> None:
+def _check(view: View, event: e.CheckRan) -> None:
     view.checks[event.name] = event
     wanted = view.need_goal().all_checks
     if all(name in view.checks for name in wanted):
         view.verified = all(view.checks[name].passed for name in wanted)
 
 
-def _claimed(view: View, event: Claimed) -> None:
+def _claimed(view: View, event: e.Claimed) -> None:
     view.claim, view.checks, view.verified = event, {}, None
 
 
@@ -259,17 +244,19 @@ def _set(name: str) -> Callable[[View, Any], None]:
     return handler
 
 
-def _hypotheses(view: View, event: HypothesisRanked) -> None:
+def _hypotheses(view: View, event: e.HypothesisRanked) -> None:
     view.hypotheses = event.hypotheses
 
 
-def _note(view: View, event: NoteAdded) -> None:
+def _note(view: View, event: e.NoteAdded) -> None:
     view.notes[event.id] = event
 
 
 _HANDLERS: dict[str, Callable[[View, Any], None]] = {
     "run_started": _run_started,
+    "request_failed": lambda view, event: view.asked.attempt_failed(event),
     "reply": _reply,
+    "hint": lambda view, event: view.asked.hinted(event),
     "call_queued": _queued,
     "call_started": _started,
     "call_ended": _ended,

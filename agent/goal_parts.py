@@ -123,7 +123,12 @@ class Limits(Part):
     """What a run may use."""
 
     steps: int = Field(default=60, gt=0)
+    """Replies of the brain."""
     minutes: float = Field(default=60.0, gt=0)
+    tokens: int = Field(default=3_000_000, gt=0)
+    """Tokens of a model, prompts and replies together."""
+    usd: float = Field(default=0.0, ge=0)
+    """Money for a model, by the settings' price table; 0: not limited."""
 
 
 Kind = Literal["serve", "train", "diagnose"]

@@ -16,30 +16,23 @@ from pathlib import Path
 from typing import Any
 
 from agent.approval import recorded_policy
-from agent.brains.base import Reply, Request
-from agent.brains.recorded import NothingRecorded, Recorded
+from agent.brains.recorded import NothingRecorded
 from agent.engine import STOPS, Answer, loop
 from agent.events import (
     AnyEvent,
     ApprovalAnswered,
     ApprovalAsked,
-    CallEnded,
     CallQueued,
-    CallSampled,
-    CallStarted,
-    ErrorMet,
     RedactionMap,
-    RequestMade,
     RunEnded,
     RunStarted,
 )
 from agent.fold import View
+from agent.recording import BrokeOff, Departed, Place, RecordedBrain, RecordedConnector
 from agent.redact import Redactor
 from agent.run import Run
 from agent.transcript import MemoryTranscript, TranscriptError, read
-from agent.values import CallStatus, Outcome
-from tools.command import Command, OnOutput, Result
-from tools.errors import ConnectionFailed
+from agent.values import Outcome
 
 VOLATILE = {"t": True, "prev": True, "duration_s": True}
 """Fields that are not compared: they are read from the recording or from a clock."""
@@ -71,77 +64,6 @@ class Replayed:
         return self.difference is None
 
 
-class _Departed(Exception):
-    """The replay asked for something that the recording does not have next."""
-
-    def __init__(self, wanted: str, recorded: str) -> None:
-        super().__init__(wanted)
-        self.wanted, self.recorded = wanted, recorded
-
-
-class _BrokeOff(Exception):
-    """The recorded run broke off here, and what comes next was written when it went on."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where the replay stands in the recording: behind as many events as it has written."""
-
-    recorded: Sequence[AnyEvent]
-    written: MemoryTranscript
-
-    @property
-    def ahead(self) -> Sequence[AnyEvent]:
-        """The next recorded event, and the one after it."""
-        at = len(self.written.events)
-        return self.recorded[at : at + 2]
-
-
-class RecordedConnector:
-    """Serves what was recorded at this very place, to exactly the command recorded there."""
-
-    def __init__(self, name: str, place: _Place) -> None:
-        self.name = name
-        self._place = place
-
-    def run(self, command: Command, on_output: OnOutput | None = None) -> Result:
-        """Return the recorded result, or lose the connection where it was lost then.
-
-        Raises:
-            ConnectionFailed: it was lost then.
-        """
-        match self._place.ahead:
-            case [CallSampled(argv=argv, result=result), *_]:
-                if argv == command.argv:
-                    return result
-                raise _Departed(command.text[:400], Command(argv).text[:400])
-            case [CallEnded(status=CallStatus.UNKNOWN, message=words), ErrorMet(where=where)]:
-                raise ConnectionFailed(where, words.removeprefix(f"{where}: "))
-            case [CallStarted() | CallEnded(status=CallStatus.UNKNOWN), *_]:
-                raise _BrokeOff
-            case [event, *_]:
-                raise _Departed(command.text[:400], f"(no command; {event.type} comes next)")
-        raise _Departed(command.text[:400], "(the recording has no further command)")
-
-    def close(self) -> None:
-        """There is nothing to close."""
-
-
-class _RecordedBrain:
-    """Serves the recorded replies, but not where the run broke off before the reply came."""
-
-    def __init__(self, name: str, place: _Place) -> None:
-        self.name = name
-        self._place = place
-        self._recorded = Recorded(place.recorded, name)
-
-    def reply(self, request: Request) -> Reply:
-        """Return the recorded reply of the next turn."""
-        if isinstance(next(iter(self._place.ahead), None), RequestMade):
-            raise _BrokeOff
-        return self._recorded.reply(request)
-
-
 def replay(path: Path, driver: Callable[[Run, Answer], Outcome] = loop) -> Replayed:
     """Play a transcript again and compare event by event.
 
@@ -159,13 +81,13 @@ def replay(path: Path, driver: Callable[[Run, Answer], Outcome] = loop) -> Repla
         raise TranscriptError(f"{path}: a transcript begins with run_started; this one does not")
     run, written = _prepare(events, events[0], redactor)
     run.record(events[0], *(event for event in recorded if isinstance(event, RedactionMap)))
-    departed: _Departed | None = None
+    departed: Departed | None = None
     try:
         _play(written, lambda: driver(run, _answers(events)))
-    except _Departed as met:
+    except Departed as met:
         departed = met
     except NothingRecorded as met:
-        departed = _Departed(str(met), "(the recording ends)")
+        departed = Departed(str(met), "(the recording ends)")
     return _compare(str(path), recorded, written.events, departed)
 
 
@@ -174,7 +96,7 @@ def _play(written: MemoryTranscript, drive: Callable[[], Outcome]) -> None:
     before = -1
     while len(written.events) > before:
         before = len(written.events)
-        with suppress(_BrokeOff):
+        with suppress(BrokeOff):
             drive()
             return
 
@@ -197,13 +119,13 @@ def _prepare(
 ) -> tuple[Run, MemoryTranscript]:
     times = [event.t for event in events]
     written = MemoryTranscript(redactor, lambda: times[min(len(written.events), len(times) - 1)])
-    place = _Place(events, written)
+    place = Place(events, written)
     connector = RecordedConnector("recorded", place)
     hosts = [str(host["name"]) for host in header.goal.get("hosts", [])]
     run = Run(
         transcript=written,
         view=View(),
-        brain=_RecordedBrain(header.brain, place),
+        brain=RecordedBrain(header.brain, place),
         connectors={name: connector for name in hosts},
         policy=recorded_policy(header.policy, header.version),
         host_dir=header.host_dir,
@@ -228,7 +150,7 @@ def _answers(events: Sequence[AnyEvent]) -> Answer:
 
 
 def _compare(
-    path: str, recorded: Sequence[AnyEvent], now: Sequence[AnyEvent], departed: _Departed | None
+    path: str, recorded: Sequence[AnyEvent], now: Sequence[AnyEvent], departed: Departed | None
 ) -> Replayed:
     total = _comparable_length(recorded)
     for index in range(min(total, len(now))):

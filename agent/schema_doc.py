@@ -13,7 +13,8 @@ from enum import Enum
 from pathlib import Path
 from typing import get_args
 
-from agent.events import AnyEvent, Event
+from agent.event import Event
+from agent.events import AnyEvent
 from agent.values import CallStatus, FixVerdict, Outcome, Purpose, ToolCall, Usage
 from tools.base import Risk, Subject
 from tools.command import Ending, Result

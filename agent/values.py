@@ -36,6 +36,8 @@ class ToolCall(BaseModel):
     purpose: Purpose = Purpose()
     why: str = ""
     """The brain's reason in one sentence, for the person who approves."""
+    problem: str = ""
+    """Why it cannot be run: a model's call that could not be read. It ends as invalid."""
 
     def same_as(self, other: ToolCall) -> bool:
         """Whether it asks for the same, whatever it is called and why it is wanted."""
@@ -50,6 +52,26 @@ class Usage(BaseModel):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float = 0.0
+    """By the price table of the settings; 0 for a model without a price."""
+    cached_tokens: int = 0
+    """So many of the prompt's tokens came from the endpoint's cache."""
+    estimated: bool = False
+    """Whether the endpoint did not tell, so that the numbers are reckoned from lengths."""
+
+    def __add__(self, other: Usage) -> Usage:
+        """Add two costs; a sum with an estimate in it is an estimate."""
+        return Usage(
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            cost_usd=self.cost_usd + other.cost_usd,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            estimated=self.estimated or other.estimated,
+        )
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion together."""
+        return self.prompt_tokens + self.completion_tokens
 
 
 class CallStatus(StrEnum):

@@ -85,7 +85,7 @@ def test_minutes_go_on_when_a_run_is_taken_up_and_not_between(tmp_path: Path) ->
 def test_silence(tmp_path: Path) -> None:
     run = play(tmp_path, World(), goal(limits=MANY), brain=Says(*([[]] * 9)))
     assert limit_of(run) == "silence"
-    assert run.run.view.turn == SILENT_TURNS
+    assert run.run.view.turn == SILENT_TURNS - 1  # empty: one nudge, then the end
 
 
 def test_a_word_now_and_then_is_no_silence(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent import schema_doc
-from agent.events import Event
+from agent.event import Event
 
 PAGE = Path(__file__).parent.parent / "docs" / "transcript.md"
 

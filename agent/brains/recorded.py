@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from agent.asking import ReplyReceived
 from agent.brains.base import Reply, Request
-from agent.events import AnyEvent, ReplyReceived
+from agent.events import AnyEvent
 
 
 class NothingRecorded(Exception):
@@ -30,4 +31,4 @@ class Recorded:
             raise NothingRecorded(f"the recording has no reply for turn {turn}")
         event = self._replies[turn]
         calls = tuple(call.model_copy(update={"id": ""}) for call in event.calls)
-        return Reply(event.text, calls, event.usage)
+        return Reply(event.text, calls, event.usage, event.reasoning, event.cut_off, event.notes)
