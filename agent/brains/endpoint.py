@@ -1,0 +1,228 @@
+"""Asks a model behind an OpenAI-compatible address, once: no retry happens here.
+
+The body goes out as bytes that the caller has serialised: handing over messages would have the
+SDK walk the whole history at each step. A stream's lines are read here for the same reason.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from agent.brains.address import Address, is_loopback, root_of, shown
+from agent.brains.bearer import Key
+from agent.brains.failures import Failure, Kind, ModelFailed, classify, one_line
+from agent.brains.model_names import with_names
+from agent.brains.network_failures import of_exception
+from agent.brains.reading import ReplyReader
+from agent.problems import Problem
+
+if TYPE_CHECKING:
+    import httpx2
+    import openai
+
+__all__ = ["Address", "Answer", "Endpoint"]
+
+LONGEST_TIMES = 4
+"""A reply that keeps coming may take so many times the longest silence."""
+_LOOK_S = 10.0
+"""How long a server's own routes may be silent: they say what they know at once."""
+_LARGEST_LOOK = 8 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A reply, in the shape of a completion that was not streamed."""
+
+    response: dict[str, Any]
+    seconds: float
+    """From asking until the whole of it was here."""
+    first_s: float | None
+    """Until the first piece of a stream came; ``None`` where it came in one piece."""
+
+
+class Endpoint:
+    """One model at one address; use it as a context manager, or close it."""
+
+    def __init__(
+        self,
+        address: Address,
+        key: str,
+        *,
+        timeout_s: float = 600,
+        connect_s: float = 10,
+        total_s: float | None = None,
+    ) -> None:
+        """Connect to nothing yet.
+
+        Args:
+            address: where.
+            key: sent as bearer token; empty where the server wants none.
+            timeout_s: longest silence, before the first and between any two pieces.
+            connect_s: longest wait for a connection.
+            total_s: longest reply; by default ``LONGEST_TIMES`` times ``timeout_s``.
+
+        Raises:
+            Problem: the address is none, or the key cannot be one.
+        """
+        self.address = address
+        self._bases = address.bases()
+        self._key = Key(key)
+        self._timeout_s, self._connect_s = timeout_s, connect_s
+        self._total_s = total_s or timeout_s * LONGEST_TIMES
+        self._opened: openai.OpenAI | None = None
+
+    def __enter__(self) -> Endpoint:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections; it may be called twice."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    def ask(
+        self, body: bytes, *, stream: bool, on_text: Callable[[str], None] | None = None
+    ) -> Answer:
+        """Send one request and read its reply.
+
+        Args:
+            body: the request as JSON; ``stream`` in it says the same as the argument.
+            stream: whether a stream is asked for; a server that answers otherwise is understood.
+            on_text: is given what becomes visible of a stream, as it comes.
+
+        Raises:
+            ModelFailed: there is no reply; what the SDK or the network raised is its cause.
+        """
+        first: ModelFailed | None = None
+        for base in self._bases:
+            try:
+                answer = self._ask(f"{base}/chat/completions", body, on_text if stream else None)
+            except ModelFailed as error:
+                absent = {Kind.NOT_FOUND} if first is None else {Kind.NOT_FOUND, Kind.NOT_A_REPLY}
+                if error.failure.kind not in absent:
+                    raise
+                first = first or error
+                continue
+            self._bases = (base,)
+            return answer
+        if first is None:
+            raise Problem(f"{shown(self.address.base_url)}: no address to ask")
+        failure = with_names(first.failure, self.address.model, self.models())
+        raise ModelFailed(failure) from first.__cause__
+
+    def models(self) -> list[dict[str, Any]]:
+        """Return what the server lists at ``/models``; nothing where it does not say."""
+        for base in self._bases:
+            listed = self._look(f"{base}/models")
+            rows = listed.get("data", listed.get("models")) if isinstance(listed, dict) else listed
+            if isinstance(rows, list):
+                return [row for row in rows if isinstance(row, dict)]
+        return []
+
+    def get(self, path: str, body: dict[str, Any] | None = None) -> Any:
+        """Return what one of the server's own routes says, as JSON; ``None`` where it is not there.
+
+        Args:
+            path: from the server's root, such as ``/props``; the base URL's version is left out.
+            body: sent with POST where it is given.
+        """
+        content = None if body is None else json.dumps(body).encode()
+        return self._look(f"{root_of(self._bases[0])}{path}", content)
+
+    def _ask(self, url: str, body: bytes, on_text: Callable[[str], None] | None) -> Answer:
+        began = time.monotonic()
+        reader = ReplyReader(on_text)
+        with closing(self._send(url, body, self._timeout_s)) as response:
+            try:
+                reply = reader.read(self._pieces(response, url, began + self._total_s))
+            except ModelFailed as error:
+                failure = self._placed(error.failure, url)
+                cause = self._key.cleaned(error.__cause__) if error.__cause__ else None
+                raise ModelFailed(replace(failure, status=failure.status or 200)) from cause
+        first_s = None if reader.first_at is None else reader.first_at - began
+        return Answer(reply, time.monotonic() - began, first_s)
+
+    def _look(self, url: str, content: bytes | None = None) -> Any:
+        try:
+            with closing(self._send(url, content, _LOOK_S)) as response:
+                body = b""
+                for piece in self._pieces(response, url, time.monotonic() + _LOOK_S):
+                    body += piece
+                    if len(body) > _LARGEST_LOOK:
+                        return None
+                return json.loads(body)
+        except (ModelFailed, ValueError, RecursionError):
+            return None
+
+    def _send(self, url: str, content: bytes | None, timeout_s: float) -> httpx2.Response:
+        """Return a response whose body is still to be read."""
+        import httpx2
+        import openai
+
+        client = self._client()
+        timeout = openai.Timeout(timeout_s, connect=self._connect_s)
+        options: Any = {"timeout": timeout, "headers": {"Content-Type": "application/json"}}
+        how: dict[str, Any] = {"content": content} if content is not None else {}
+        send = client.post if content is not None else client.get
+        try:
+            stream: openai.Stream[object] = send(
+                url,
+                cast_to=object,
+                options=options,
+                stream=True,
+                stream_cls=openai.Stream[object],
+                **how,
+            )
+        except openai.APIStatusError as error:
+            body = self._key.clean(error.response.text)
+            failure = classify(error.status_code, error.response.headers, body)
+            raise ModelFailed(self._placed(failure, url)) from self._key.cleaned(error)
+        except (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            raise self._broken(error, url, timeout_s) from self._key.cleaned(error)
+        return stream.response
+
+    def _pieces(self, response: httpx2.Response, url: str, until: float) -> Iterator[bytes]:
+        import httpx2
+
+        try:
+            for piece in response.iter_bytes():
+                yield piece
+                if time.monotonic() > until:
+                    text = f"{shown(url)}: still not at its end after {self._total_s:g} s"
+                    raise ModelFailed(Failure(Kind.TIMEOUT, text))
+        except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
+            raise self._broken(error, url, self._timeout_s) from self._key.cleaned(error)
+
+    def _client(self) -> openai.OpenAI:
+        if self._opened is None:
+            import openai
+
+            host = self.address.host()
+            bracketed = f"[{host}]" if ":" in host else host
+            direct = {f"all://{bracketed}": None} if is_loopback(host) else None
+            http = openai.DefaultHttpxClient(follow_redirects=False, mounts=direct)
+            self._opened = openai.OpenAI(
+                api_key=self._key.sent,
+                base_url=self._bases[0],
+                default_query=self.address.query(),
+                max_retries=0,
+                http_client=http,
+            )
+        return self._opened
+
+    def _broken(self, error: BaseException, url: str, timeout_s: float) -> ModelFailed:
+        failure = of_exception(error, shown(url), timeout_s=timeout_s, connect_s=self._connect_s)
+        return ModelFailed(replace(failure, text=self._key.clean(failure.text)))
+
+    def _placed(self, failure: Failure, url: str) -> Failure:
+        """Say of which model and where."""
+        text = failure.text if shown(url) in failure.text else f"{shown(url)}: {failure.text}"
+        return replace(failure, text=one_line(self._key.clean(text)))
