@@ -53,6 +53,8 @@ class Check:
     """Whether a probe that is refused an answer means that the check fails."""
     of_image: bool = False
     """Whether it asks what an image holds, which never changes and is not asked twice."""
+    same_by: tuple[str, ...] = ()
+    """Arguments that make another call of the probe's tool ask the same; empty: all of them."""
     judge_by: Callable[[View, Any, Site], Verdict] | None = None
     """Judges instead of ``judge`` where that takes more than the one observation."""
 

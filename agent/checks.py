@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agent.check import Check, Standing
+from agent.facts import Known
 from agent.fold import View
 from agent.image_checks import IMAGE_CHECKS
 from agent.judge import Verdict
 from agent.site import Site, site_of
+from agent.values import ToolCall
 from agent.venv_checks import VENV_CHECKS
+from tools.registry import find
 
 CHECKS: dict[str, str] = {
     name: check.says for table in (IMAGE_CHECKS, VENV_CHECKS) for name, check in table.items()
@@ -38,7 +41,7 @@ def standing(view: View, check: Check) -> Standing:
     call = check.probe(view, site)
     if call is None:
         return Standing(check.idle)
-    known = view.facts.find(call.tool, call.target, call.args)
+    known = view.facts.find(call.tool, call.target, call.args) or _alike(view, check, call)
     if known is not None:
         return Standing(check.verdict(view, known.observation, site), (known.event,))
     failed = view.failed_looks.of(call)
@@ -49,3 +52,15 @@ def standing(view: View, check: Check) -> Standing:
         words = f"it cannot be told: {failed[-1].message}"
         return Standing(Verdict(None, words), evidence)
     return Standing(Verdict(None, f"not known yet whether {check.says}"))
+
+
+def _alike(view: View, check: Check, call: ToolCall) -> Known | None:
+    """Return the newest fresh answer to a call that asked the same in other words."""
+    if not check.same_by:
+        return None
+    wanted = {name: call.args.get(name) for name in check.same_by}
+    for row in reversed(view.facts.known(type(find(call.tool)))):
+        same = {name: row.args.get(name) for name in check.same_by} == wanted
+        if same and row.target == call.target and view.facts.is_fresh(row):
+            return row
+    return None

@@ -50,6 +50,11 @@ def end_of(story: Story) -> End:
     run_id = story.header.run_id if story.header else "RUN"
     if ended is None and story.waiting:
         return End("PARKED", "yellow", tuple(_parked(story.waiting, run_id)))
+    if ended is None and story.unanswered is not None:
+        said = Fact("", one_line(story.unanswered.text), "bold")
+        waits = Fact("", "Nothing is lost; once the model answers, the run can go on.")
+        go_on = Fact("go on", f"bringup resume {run_id}")
+        return End("NO MODEL", "red", (said, waits, go_on))
     if ended is None:
         go_on = Fact("go on", f"bringup resume {run_id}")
         return End("BROKEN OFF", "yellow", (Fact("", "The run has no end on record."), go_on))

@@ -74,6 +74,7 @@ class Present:
         self._phase = ""
         self._queued: dict[str, e.CallQueued] = {}
         self._running: Running | None = None
+        self._model = ""
         self._t, self._seen = 0.0, now()
 
     def on_event(self, event: e.AnyEvent) -> None:
@@ -88,6 +89,17 @@ class Present:
                     self._begin(event)
                 case e.CallEnded():
                     self._queued.pop(event.call_id, None)
+                    self._running = None
+                case e.RunStarted():
+                    self._model = one_line(str(event.endpoint.get("model", "")))
+                case e.RequestMade() if self._model:
+                    label = f"asking {self._model}"
+                    turn = f"turn {event.turn}"
+                    self._running = Running(turn, label, "", self._now(), Risk.READ)
+                case e.RequestFailed() if self._running and not event.final:
+                    words = f"{event.text}; again in {event.wait_s:.0f} s"
+                    self._running = replace(self._running, progress=words, tail="")
+                case e.RequestFailed() | e.ReplyReceived():
                     self._running = None
 
     def _begin(self, event: e.CallStarted) -> None:
@@ -104,6 +116,8 @@ class Present:
             running = self._running
             if running is None or running.call_id != live.call_id:
                 return
+            if live.what == "reply" and running.progress:
+                running = replace(running, progress="")  # an attempt has come through
             if live.what == "progress":
                 self._running = replace(running, progress=live.text[:_TAIL_CHARS])
             else:

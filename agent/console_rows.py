@@ -43,6 +43,8 @@ class Story:
         self.header: e.RunStarted | None = None
         self.limit: e.LimitReached | None = None
         self.ended: e.RunEnded | None = None
+        self.unanswered: e.RequestFailed | None = None
+        """The last attempt to ask a model, where nothing more was tried."""
         self._asked: dict[str, e.ApprovalAsked] = {}
         self._queued: dict[str, e.CallQueued] = {}
         self._suspects: tuple[str, ...] = ()
@@ -73,7 +75,8 @@ class Story:
             more = f", or {len(candidates) - 1} more" if len(candidates) > 1 else ""
             words = f"with {candidate.get('engine', '?')} in {place}{more}{at}"
             lines.append(Line(words, wrap=True))
-        how = f"{event.mode}, {event.brain} decides"
+        who = event.endpoint.get("model") or event.brain
+        how = f"{event.mode}, {who} decides"
         lines.append(Line(f"run {event.run_id} · {how}", "dim", wrap=True))
         if event.grants:
             allowed = f"allowed unasked: {'; '.join(event.grants)}"
@@ -162,6 +165,14 @@ class Story:
         text = cut(one_line(f"{event.name}: {event.text}"), _MOST_COLUMNS)
         return [Row("check", (Line(text, wrap=True, mark=mark, mark_style=style),), event.t)]
 
+    def _request_made(self, event: e.RequestMade) -> list[Row]:
+        self.unanswered = None
+        return []
+
+    def _request_failed(self, event: e.RequestFailed) -> list[Row]:
+        self.unanswered = event if event.final else None
+        return ROWS[event.type](event)
+
     def _limit_reached(self, event: e.LimitReached) -> list[Row]:
         self.limit = event
         return ROWS[event.type](event)
@@ -190,7 +201,7 @@ def flat(row: Row) -> str:
     return f"{row.kind}: {'; '.join(filter(None, texts))}"
 
 
-_AS_IN_TIMELINE = {"claim", "note", "error"}
+_AS_IN_TIMELINE = {"claim", "note", "error", "hint"}
 _HANDLERS: dict[str, Callable[[Story, Any], list[Row]]] = {
     "run_started": Story._run_started,
     "hypotheses": Story._hypotheses,
@@ -202,6 +213,8 @@ _HANDLERS: dict[str, Callable[[Story, Any], list[Row]]] = {
     "approval_answered": Story._approval_answered,
     "fix_closed": Story._fix_closed,
     "check": Story._check,
+    "request": Story._request_made,
+    "request_failed": Story._request_failed,
     "limit": Story._limit_reached,
     "run_ended": Story._run_ended,
 }

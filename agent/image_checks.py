@@ -243,6 +243,7 @@ IMAGE_CHECKS: dict[str, Check] = {
             judge.health,
             of_port,
             ("process_up",),
+            same_by=("url", "container"),
         ),
         Check(
             "chat",
@@ -251,6 +252,7 @@ IMAGE_CHECKS: dict[str, Check] = {
             judge.chat,
             of_port,
             ("health",),
+            same_by=("base_url", "model"),
         ),
     )
 }

@@ -5,3 +5,7 @@ from __future__ import annotations
 
 class Problem(Exception):
     """Wrong input, or something on this machine that stands in the way; exit code 2."""
+
+
+class Unreachable(Exception):
+    """A service that is needed does not answer; exit code 5."""

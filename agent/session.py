@@ -5,34 +5,32 @@ from __future__ import annotations
 import datetime
 import secrets
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 from agent.approval import Policy, recorded_policy
-from agent.brains.base import Brain
+from agent.brains.base import Brain, Closing
+from agent.brains.choose import PLAYBOOK, NotAsked
 from agent.brains.playbook import Playbook
 from agent.connect import connector_to
 from agent.events import AnyEvent, RedactionMap, RunStarted
 from agent.fold import View
 from agent.goal import Goal
-from agent.problems import Problem
+from agent.problems import Problem, Unreachable
 from agent.redact import Redactor, secrets_of
 from agent.run import Run
 from agent.runs import RunFolder
 from agent.transcript import Clock, Loaded, MemoryTranscript, Transcript, TranscriptError
 
-BRAINS: dict[str, type[Playbook]] = {"playbook": Playbook}
-"""Brains by name; the ones that ask a model come with the model brain."""
-
-
-class UnknownBrain(Problem):
-    """There is no brain of that name."""
-
 
 class PathsUnknown(Problem):
     """A transcript came without the paths behind its placeholders, or lost them."""
+
+
+Choose = Callable[[RunStarted], Brain]
+"""Chooses who decides, by a run's header."""
 
 
 @dataclass
@@ -53,18 +51,9 @@ class Session:
         """Let go of the transcript and the connections."""
         for connector in self.run.connectors.values():
             connector.close()
+        if isinstance(self.run.brain, Closing):
+            self.run.brain.close()
         self.transcript.close()
-
-
-def brain_named(name: str) -> Brain:
-    """Return a brain by name.
-
-    Raises:
-        UnknownBrain: there is none.
-    """
-    if name not in BRAINS:
-        raise UnknownBrain(f"there is no brain `{name}`; known: {', '.join(BRAINS)}")
-    return BRAINS[name]()
 
 
 def begin(
@@ -73,6 +62,7 @@ def begin(
     folder: RunFolder,
     *,
     brain: Brain,
+    endpoint: Mapping[str, str] | None = None,
     interactive: bool,
     environ: Mapping[str, str],
     paths: Mapping[str, str] | None = None,
@@ -85,6 +75,7 @@ def begin(
         policy: what may be done unasked.
         folder: a new run's folder.
         brain: who decides.
+        endpoint: where a model is asked, for the header.
         interactive: whether a person can be asked.
         environ: variables; those that look secret are kept out of the transcript.
         paths: further machine paths by the names that stand for them in the transcript.
@@ -120,6 +111,7 @@ def begin(
             grants=policy.grants(),
             policy=policy.model_dump(mode="json"),
             host_dir=host_dir,
+            endpoint=dict(endpoint or {}),
         ),
         RedactionMap(placeholders=_nesting(redactor.private())),
     )
@@ -148,9 +140,18 @@ def take_up(
     *,
     environ: Mapping[str, str],
     brain: Brain | None = None,
+    choose: Choose | None = None,
     clock: Clock | None = None,
 ) -> Session:
     """Go on with a run: its state is the fold of its transcript, with the paths put back.
+
+    Args:
+        folder: the run's.
+        environ: variables; those that look secret are kept out of the transcript.
+        brain: who decides from now on.
+        choose: chooses who decides, by the run's header. Without either it is the playbook for a
+            run of the playbook's; for another, nobody.
+        clock: gives the events' time.
 
     Raises:
         TranscriptError: it cannot be read, is damaged, or is being written by another.
@@ -158,11 +159,17 @@ def take_up(
     redactor = Redactor.from_private(folder.read_private(), secrets_of(environ))
     transcript = Transcript.resume(folder.transcript, redactor, clock)
     try:
-        run = _rebuilt(folder, transcript, transcript, redactor, brain)
-    except Problem:
+        run = _rebuilt(folder, transcript, transcript, redactor, brain, choose)
+    except (Problem, Unreachable, KeyboardInterrupt):
         transcript.close()
         raise
     return Session(run, folder, transcript, redactor)
+
+
+def _unasked(header: RunStarted) -> Brain:
+    if header.brain == PLAYBOOK:
+        return Playbook()
+    return NotAsked(header.brain)
 
 
 def beside(folder: RunFolder, loaded: Loaded, transcript: MemoryTranscript) -> Run:
@@ -172,7 +179,7 @@ def beside(folder: RunFolder, loaded: Loaded, transcript: MemoryTranscript) -> R
         TranscriptError: the record is damaged.
     """
     redactor = Redactor.from_private(folder.read_private(), {})
-    return _rebuilt(folder, transcript, loaded, redactor, Playbook())
+    return _rebuilt(folder, transcript, loaded, redactor, Playbook(), None)
 
 
 def _rebuilt(
@@ -181,6 +188,7 @@ def _rebuilt(
     record: Loaded | MemoryTranscript,
     redactor: Redactor,
     brain: Brain | None,
+    choose: Choose | None,
 ) -> Run:
     """Build a run as the fold of its events; what is missing among them may break it anywhere."""
     try:
@@ -190,7 +198,7 @@ def _rebuilt(
             raise TranscriptError("the header is missing")
         _need_paths(folder, record.events, redactor)
         policy = recorded_policy(header.policy, header.version)
-        brain = brain or brain_named(header.brain)
+        brain = brain or (choose or _unasked)(header)
         run = _run(transcript, view.need_goal(), policy, brain, header.host_dir)
     except (LookupError, ValueError, TranscriptError) as error:
         if not record.problems:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import platformdirs
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -24,12 +24,24 @@ from agent.problems import Problem
 from agent.redact import Redactor, secrets_of
 
 PREFIX = "BRINGUP_"
+DEFAULT_URL = "https://api.openai.com/v1"
 CONFIG = "BRINGUP_CONFIG"
 """Names another settings file."""
 
 
 class SettingsError(Problem):
     """A setting cannot be used; the message says which, where it was set and what to do."""
+
+
+class Price(BaseModel):
+    """What a model costs, in USD a million tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cached: float | None = Field(default=None, ge=0)
+    """Of prompt tokens that came from the endpoint's cache; without it they cost as others."""
 
 
 class Settings(BaseSettings):
@@ -47,8 +59,23 @@ class Settings(BaseSettings):
     """Folder of all runs; ``None`` means ``bringup/runs`` in the user's state folder."""
     mode: Literal["read-only", "supervised", "auto"] = "supervised"
     """What runs unasked: only reads; reads and what was allowed; all that the policy allows."""
-    brain: str = "playbook"
-    """Who decides: ``playbook`` needs no model and no key."""
+    brain: str = ""
+    """Who decides: ``playbook`` needs no model and no key, ``openai`` asks one; empty: ``openai``
+    where ``model`` is set, else ``playbook``."""
+    model: str = ""
+    """The model's name at its endpoint."""
+    base_url: str = ""
+    """An OpenAI-compatible endpoint; empty: ``OPENAI_BASE_URL``, else OpenAI's own."""
+    model_timeout_s: float = Field(default=600.0, gt=0)
+    """Seconds without a sign of life after which an endpoint is given up."""
+    model_tools: tuple[str, ...] = ()
+    """Only these tools are offered to a model, besides the control tools; empty: all."""
+    context_tokens: int = Field(default=0, ge=0)
+    """The model's context in tokens; 0: what its endpoint tells."""
+    reply_tokens: int = Field(default=8192, ge=64)
+    """Longest reply of a model, in tokens."""
+    prices: dict[str, Price] = Field(default_factory=dict)
+    """What models cost, by name, in USD a million tokens."""
     torch_index: str = "https://download.pytorch.org/whl/cpu"
     """Index for installing torch where the default one would give a CUDA build."""
     ssh_config: Path | None = None
@@ -68,6 +95,20 @@ class Settings(BaseSettings):
         """Order the sources, the strongest first."""
         file = TomlConfigSettingsSource(settings_cls, toml_file=config_file())
         return init_settings, env_settings, file
+
+
+OPENAI_KEY, OPENAI_URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+"""Variables that other tools set too; a key alone never selects a brain."""
+
+
+def model_key() -> str:
+    """Return the key for the model's endpoint; empty where none is set."""
+    return os.environ.get(OPENAI_KEY, "").strip()
+
+
+def model_url(chosen: Settings) -> str:
+    """Return the endpoint: the setting, else the variable, else OpenAI's own."""
+    return chosen.base_url or os.environ.get(OPENAI_URL, "").strip() or DEFAULT_URL
 
 
 def environment() -> dict[str, str]:

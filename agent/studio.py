@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agent import approval, session, settings
+from agent.brains import choose
 from agent.goal import Goal, load_goal, parse_goal
 from agent.graph import build
 from agent.runs import new_run, runs_dir
@@ -28,11 +29,14 @@ def graph(config: dict[str, Any]) -> Any:
     given = config.get("configurable") or {}
     chosen = settings.load(mode=given.get("mode"))
     wanted = load_goal(Path(given["goal"])) if given.get("goal") else _only_looks()
+    choice = choose.chosen_by(chosen)
+    brain = choose.brain_of(choice, chosen, wanted, lambda words: None)
     begun = session.begin(
         wanted,
         approval.policy_for(wanted, chosen.mode, torch_index=chosen.torch_index),
         new_run(runs_dir(chosen)),
-        brain=session.brain_named(chosen.brain),
+        brain=brain,
+        endpoint=choice.endpoint,
         interactive=True,
         environ=settings.environment(),
     )

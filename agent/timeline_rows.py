@@ -50,6 +50,16 @@ def _reply(event: e.ReplyReceived) -> list[Row]:
     return [Row("says", lines, event.t, gap=True)] if lines else []
 
 
+def _request_failed(event: e.RequestFailed) -> list[Row]:
+    more = f"; again in {event.wait_s:.0f} s" if event.wait_s else ""
+    words = f"{one_line(event.text)}{more}"
+    return [Row("model", (Line(words, wrap=True),), event.t, "red" if event.final else "yellow")]
+
+
+def _hint(event: e.HintGiven) -> list[Row]:
+    return [Row("hint", (Line(one_line(event.text), wrap=True),), event.t, "yellow")]
+
+
 def _hypotheses(event: e.HypothesisRanked) -> list[Row]:
     lines = [
         Line(f"{place}. {item.get('cause') or item.get('kind', '?')}", "dim", wrap=True)
@@ -190,6 +200,8 @@ def _name(host: Any) -> str:
 ROWS: dict[str, Callable[[Any], list[Row]]] = {
     "run_started": _run_started,
     "reply": _reply,
+    "request_failed": _request_failed,
+    "hint": _hint,
     "hypotheses": _hypotheses,
     "diagnosis": _diagnosis,
     "approval_asked": _asked,

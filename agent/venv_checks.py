@@ -146,6 +146,7 @@ VENV_CHECKS: dict[str, Check] = {
             judge.health,
             of_port,
             ("process_up",),
+            same_by=("url", "job"),
         ),
         Check(
             "chat",
@@ -154,6 +155,7 @@ VENV_CHECKS: dict[str, Check] = {
             judge.chat,
             of_port,
             ("health",),
+            same_by=("base_url", "model"),
         ),
     )
 }

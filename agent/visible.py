@@ -30,8 +30,14 @@ def visible(text: str) -> str:
     text = _ESCAPES.sub("", text).replace("\r\n", "\n")
     if text.isprintable():
         return text
-    lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
-    return "\n".join("".join(map(_spelled, line.expandtabs(4))) for line in lines)
+    return "\n".join(map(_visible_line, text.split("\n")))
+
+
+def _visible_line(line: str) -> str:
+    if line.isprintable():
+        return line
+    last = line.rstrip("\r").rpartition("\r")[2].expandtabs(4)
+    return last if last.isprintable() else "".join(map(_spelled, last))
 
 
 def in_ascii(text: str) -> str:

@@ -31,7 +31,14 @@ def test_defaults() -> None:
     assert found.model_dump() == {
         "runs_dir": None,
         "mode": "supervised",
-        "brain": "playbook",
+        "brain": "",
+        "model": "",
+        "base_url": "",
+        "model_timeout_s": 600.0,
+        "model_tools": (),
+        "context_tokens": 0,
+        "reply_tokens": 8192,
+        "prices": {},
         "torch_index": "https://download.pytorch.org/whl/cpu",
         "ssh_config": None,
         "on_ask": "park",
@@ -89,7 +96,9 @@ def test_a_wrong_file(file: Path, content: str, message: str) -> None:
 def test_a_key_like_no_other(file: Path) -> None:
     file.write_text("zzz = 1")
     assert failure().startswith(f"{file}: unknown key `zzz`; known")
-    assert failure().endswith("brain, mode, on_ask, runs_dir, ssh_config, torch_index")
+    names = "base_url, brain, context_tokens, mode, model, model_timeout_s, model_tools, on_ask, "
+    names += "prices, reply_tokens, runs_dir, ssh_config, torch_index"
+    assert failure().endswith(names)
 
 
 def test_an_unreadable_file(file: Path) -> None:

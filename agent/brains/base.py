@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from agent.fold import View
 from agent.frontier import Frontier
@@ -76,4 +76,13 @@ class Brain(Protocol):
             BrainFailed: it could not be asked; the attempts were told to ``request.failed``.
             OutOfContext: the run has grown beyond what the model can read.
         """
+        ...
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """A brain that holds a connection."""
+
+    def close(self) -> None:
+        """Let go of it."""
         ...

@@ -47,10 +47,11 @@ class Playbook:
 
     def reply(self, request: Request) -> Reply:
         """Turn where the run stands into the next calls."""
+        return _not_accepted(request.view) or self.plan(request)
+
+    def plan(self, request: Request) -> Reply:
+        """Say what would be next, whoever made the last turn's calls."""
         now = request.frontier
-        wrong = _not_accepted(request.view)
-        if wrong is not None:
-            return wrong
         if now.kind == "done":
             text = "All checks hold; asking for the verdict."
             return Reply(text, (ToolCall(tool=ClaimReady().name, args={"text": text}),))

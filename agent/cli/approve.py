@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from agent import runs
+from agent import runs, settings
 from agent.approve import heed
 from agent.cli import common
 from agent.cli.resume import Name, take_up
@@ -29,7 +29,7 @@ def run(
     json: common.Json = False,
 ) -> None:
     """Record the answers and drive the run on."""
-    taken = take_up(name)
+    taken = take_up(name, settings.load())
     try:
         open_ones = [item.approval_id for item in taken.run.view.pending_approvals]
         if not open_ones:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from agent.brains.base import Brain, Closing
 from agent.cli.output import say
 from agent.engine import Answer, drive
 from agent.events import AnyEvent, ApprovalAsked
@@ -28,7 +29,15 @@ OnAsk = Annotated[
     typer.Option(help="Without a terminal: park (default) or deny.", show_default=False),
 ]
 BrainName = Annotated[
-    str | None, typer.Option("--brain", help="Who decides (default: playbook).", show_default=False)
+    str | None,
+    typer.Option("--brain", help="Who decides: playbook (default) or openai.", show_default=False),
+]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(help="openai: the endpoint (default: OPENAI_BASE_URL).", show_default=False),
+]
+ModelName = Annotated[
+    str | None, typer.Option("--model", help="openai: the model's name there.", show_default=False)
 ]
 
 
@@ -39,6 +48,12 @@ class CheckpointError(Problem):
 def interactive() -> bool:
     """Whether a person can be asked here."""
     return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def close(brain: Brain) -> None:
+    """Let go of a brain's connection, if it has one."""
+    if isinstance(brain, Closing):
+        brain.close()
 
 
 def finish(session: Session, *, as_json: bool) -> int:

@@ -19,7 +19,7 @@ import platformdirs
 import typer
 from rich.console import Console
 
-from agent import runs, session, settings
+from agent import runs, settings
 from agent.cli import common, deploy, stop
 from agent.cli.output import complain, document, say
 from agent.console_steps import Steps
@@ -33,6 +33,8 @@ def run(
     ask: Annotated[bool, typer.Option("--ask", help="Supervised: ask before each change.")] = False,
     stop_it: Annotated[bool, typer.Option("--stop", help="Stop the demo's server.")] = False,
     brain: common.BrainName = None,
+    base_url: common.BaseUrl = None,
+    model: common.ModelName = None,
     mode: Annotated[
         str | None, typer.Option(help="auto (default), supervised or read-only.")
     ] = None,
@@ -44,14 +46,23 @@ def run(
     place = Place((folder or default_folder()).absolute())
     if stop_it:
         raise typer.Exit(_stop(place, as_json=json))
-    chosen = settings.load(brain=brain, mode="supervised" if ask else mode or "auto")
+    chosen = settings.load(
+        brain=brain,
+        base_url=base_url,
+        model=model,
+        mode="supervised" if ask else mode or "auto",
+    )
     wanted = goal_of(place, port)
-    with _begun(place, chosen):
+    runs.need_writable(runs.runs_dir(chosen))
+    decider = deploy.decided_by(chosen, wanted)
+    with _begun(place):
         try:
             prepare(place, chosen.torch_index, Steps(Console(stderr=True)), _agree)
         except DemoError as error:
             raise typer.Exit(complain(str(error), as_json=json, code=1)) from error
-        code = deploy.start(wanted, chosen, yes=False, as_json=json, began=place.remember)
+        code = deploy.start(
+            wanted, chosen, yes=False, as_json=json, began=place.remember, decider=decider
+        )
     raise typer.Exit(code)
 
 
@@ -61,10 +72,8 @@ def default_folder() -> Path:
 
 
 @contextmanager
-def _begun(place: Place, chosen: settings.Settings) -> Iterator[None]:
-    """Refuse at once what would fail later, keep other demos out, and end the last one's server."""
-    session.brain_named(chosen.brain)
-    runs.need_writable(runs.runs_dir(chosen))
+def _begun(place: Place) -> Iterator[None]:
+    """Keep other demos out, and end the last one's server."""
     with place.held():
         _stop_last(place)
         say(f"demo: everything is made in {place.folder}")

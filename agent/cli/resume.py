@@ -12,26 +12,44 @@ from typing import Annotated
 import typer
 
 from agent import runs, session, settings
+from agent.brains import choose
+from agent.brains.base import Brain
 from agent.cli import common
+from agent.cli.output import say
+from agent.events import RunStarted
 
 Name = Annotated[str, typer.Argument(metavar="RUN", help="A run, or `last`.")]
 
 
-def run(name: Name = runs.LAST, json: common.Json = False) -> None:
+def run(
+    name: Name = runs.LAST,
+    brain: common.BrainName = None,
+    base_url: common.BaseUrl = None,
+    model: common.ModelName = None,
+    json: common.Json = False,
+) -> None:
     """Take the run up and drive it on."""
-    taken = take_up(name)
+    taken = take_up(name, settings.load(brain=brain, base_url=base_url, model=model))
     raise typer.Exit(common.finish(taken, as_json=json))
 
 
-def take_up(name: str) -> session.Session:
-    """Open a run again that has not ended.
+def take_up(name: str, chosen: settings.Settings) -> session.Session:
+    """Open a run again that has not ended, with the brain that it was begun with.
+
+    Args:
+        name: a run's id, or ``last``.
+        chosen: the settings; a brain or a model that they name goes before the run's own.
 
     Raises:
         RunError: there is no such run, or it has ended.
         TranscriptError: it is being written, or damaged.
     """
-    folder = runs.find_run(runs.runs_dir(settings.load()), name)
-    taken = session.take_up(folder, environ=settings.environment())
+    folder = runs.find_run(runs.runs_dir(chosen), name)
+
+    def again(header: RunStarted) -> Brain:
+        return choose.brain_of(choose.chosen_then(header, chosen), chosen, None, say)
+
+    taken = session.take_up(folder, environ=settings.environment(), choose=again)
     ended = taken.run.view.ended
     if ended is not None:
         taken.close()

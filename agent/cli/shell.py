@@ -8,7 +8,7 @@ import typer
 
 from agent.cli.output import complain, write
 from agent.interrupts import terminable
-from agent.problems import Problem
+from agent.problems import Problem, Unreachable
 from tools.errors import ConnectionFailed
 
 WRONG_INPUT = 2
@@ -31,7 +31,7 @@ def call(verb: str, words: list[str]) -> int:
             return _invoke(verb, words)
     except Problem as problem:
         return complain(str(problem), as_json=as_json, code=WRONG_INPUT)
-    except ConnectionFailed as lost:
+    except (ConnectionFailed, Unreachable) as lost:
         return complain(str(lost), as_json=as_json, code=UNREACHABLE)
 
 

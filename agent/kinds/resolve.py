@@ -61,8 +61,8 @@ def solve(case: Case, requirements: tuple[str, ...], reason: str) -> Solution:
     first, evidence = _ask(case, requirements, ())
     if isinstance(first, ToolCall):
         return Solution(probe=first)
-    if not first.ok:
-        return _obstacle(case, first, requirements, evidence)
+    if not first.ok or not first.moves:
+        return _nothing_to_move(case, first, requirements, evidence)
     if not _for_accelerators(first) or case.site.goal.options.get("device") != "cpu":
         return Solution(fix=_plan(case, first, (), reason), evidence=evidence)
     index = str((case.view.header.policy if case.view.header else {}).get("torch_index", ""))
@@ -127,6 +127,19 @@ def _plan(case: Case, seen: Resolution, extra: tuple[str, ...], reason: str) -> 
         why=text,
     )
     return FixPlan((call,), text)
+
+
+def _nothing_to_move(
+    case: Case, seen: Resolution, requirements: tuple[str, ...], evidence: tuple[str, ...]
+) -> Solution:
+    """Say why nothing is installed: the resolver refuses, or has it all."""
+    if not seen.ok:
+        return _obstacle(case, seen, requirements, evidence)
+    return Solution(
+        obstacle=f"pip has {' '.join(requirements)} there already, so the cause is elsewhere",
+        advice="See which file the failing import comes from: another copy may come first.",
+        evidence=evidence,
+    )
 
 
 def _obstacle(

@@ -45,6 +45,10 @@ def _given(answers: Mapping[str, Any] | None, asked: list[ApprovalAsked]) -> dic
     """Return the answers to what is asked now; ``None`` parks the run."""
     found = {item.approval_id: (answers or {}).get(item.approval_id) for item in asked}
     given = {name: answer for name, answer in found.items() if answer is not None}
+    for item in asked:  # to a question of the brain's own, yes is its first choice
+        answer = given.get(item.approval_id)
+        if isinstance(answer, dict) and answer["answer"] == "yes" and "yes" not in item.choices:
+            given[item.approval_id] = {**answer, "answer": item.choices[0]}
     return given or None
 
 
@@ -55,6 +59,7 @@ def driven(
     *,
     mode: approval.Mode = "auto",
     brain: Brain | None = None,
+    endpoint: Mapping[str, str] | None = None,
     answers: Mapping[str, Any] | None = None,
     **policy: Any,
 ) -> Iterator[Session]:
@@ -65,6 +70,7 @@ def driven(
         approval.policy_for(wanted, mode, torch_index=chosen.torch_index, **policy),
         new_run(folder / "runs"),
         brain=brain or Playbook(),
+        endpoint=endpoint,
         interactive=answers is not None,
         environ=settings.environment(),
     )
