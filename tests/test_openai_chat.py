@@ -1,14 +1,9 @@
-"""The model brain in whole runs on a simulated host, over real HTTP to a stub of a model's server.
-
-What the stub answers is up to each test; what is sent is checked by the strictest server's rules in
-every one of them.
-"""
+"""The model brain drives whole runs: ready, waiting, charged, within its context."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,58 +11,14 @@ import pytest
 
 from agent.brains.adapt import without
 from agent.brains.dialect import Dialect
-from agent.brains.endpoint import Address, Endpoint
 from agent.brains.openai_chat import OpenAIChat, Options
 from agent.replay import replay
-from agent.session import Session
 from agent.settings import Price
-from agent.values import CallStatus, Outcome
-from tests.lab.strict_history import strict_problems
-from tests.lab.stub_model import Asked, Reply, Stub, refused, serving
-from tests.lab.stub_replies import said as counted
+from agent.values import Outcome
+from tests.lab.stub_model import Asked, Reply, refused, serving
 from tests.lab.world_runs import events, goal, outcome, play, take_up
 from tests.lab.worlds import World
-
-TAKE = ("take_suggestion", {"id": "s1"})
-
-
-def said(text: str, calls: Any = (), usage: Any = None, **more: Any) -> dict[str, Any]:
-    """Return a completion whose server does not count tokens unless it is told to."""
-    return counted(text, calls, usage=usage, **more)
-
-
-def takes(asked: Asked) -> Reply:
-    """Answer as a model that follows every suggestion."""
-    return said("Taking it.", [TAKE], usage=(len(asked.raw) // 4, 20))
-
-
-@contextmanager
-def brain(stub: Stub, **more: Any) -> Iterator[OpenAIChat]:
-    fields: dict[str, Any] = {"dialect": Dialect(), "sleep": lambda _: None}
-    with Endpoint(Address(stub.url, "stub"), "", timeout_s=5) as endpoint:
-        yield OpenAIChat(ask=endpoint.ask, model="stub", **(fields | more))
-
-
-def run(folder: Path, script: Any, world: World | None = None, **more: Any) -> tuple[Session, Stub]:
-    """Drive a run with a model that answers by a script; every request must be a valid one."""
-    of_brain = {key: more.pop(key) for key in ("dialect", "options", "clean") if key in more}
-    with serving(script) as stub, brain(stub, **of_brain) as model:
-        done = play(folder, world or World(), more.pop("wanted", goal()), brain=model, **more)
-    for asked in stub.asked:
-        assert strict_problems(asked.body) == []
-    return done, stub
-
-
-def then(*replies: Reply | Callable[[Asked], Reply]) -> Callable[[Asked], Reply]:
-    """Answer with these in turn, and follow suggestions afterwards."""
-    waiting = list(replies)
-
-    def script(asked: Asked) -> Reply:
-        reply = waiting.pop(0) if waiting else takes
-        return reply(asked) if callable(reply) else reply
-
-    return script
-
+from tests.model_runs import TAKE, brain, run, said, takes, then
 
 DIALECTS = {
     "streamed": Dialect(),
@@ -166,120 +117,6 @@ def test_what_is_changed_for_a_refused_field() -> None:
     assert changed is not None
     assert changed.echo_reasoning == ""
     assert without(Dialect(), "foo") is None
-
-
-def window(limit: int) -> Callable[[Asked], Reply]:
-    """Answer as a server with a short context that says so."""
-
-    def script(asked: Asked) -> Reply:
-        tokens = len(asked.raw) // 4
-        if tokens + asked.body["max_tokens"] > limit:
-            text = (
-                f"This model's maximum context length is {limit} tokens. However, you requested "
-                f"{tokens + asked.body['max_tokens']} tokens"
-            )
-            return refused(400, text)
-        return takes(asked)
-
-    return script
-
-
-def test_an_overflow_corrects_the_context_and_is_not_repeated(tmp_path: Path) -> None:
-    """Rows 40 and 89: the window that the server names is kept to from then on."""
-    done, stub = run(tmp_path, window(12_000))
-    assert outcome(done) is Outcome.READY
-    assert [event.kind for event in events(done, "request_failed")] == ["overflow"]
-    kept = [asked for asked in stub.asked if asked is not stub.asked[0]]
-    assert all(len(asked.raw) / 4 + asked.body["max_tokens"] <= 12_000 for asked in kept)
-
-
-def test_a_context_that_is_too_short_ends_the_run_cleanly(tmp_path: Path) -> None:
-    """Row 40: at most two more tries, then the limit and a report."""
-    done, stub = run(tmp_path, window(1_000))
-    assert outcome(done) is Outcome.LIMIT
-    assert events(done, "limit")[0].name == "context"
-    assert len(stub.asked) <= 3
-    assert events(done, "run_ended")[0].report["cause"]
-
-
-def test_a_context_that_is_cut_in_silence_is_noticed(tmp_path: Path) -> None:
-    """Row 88: the server answers 200 and has read a part only."""
-    done, stub = run(tmp_path, lambda asked: said("", [TAKE], usage=(1000, 5)))
-    assert outcome(done) is Outcome.LIMIT
-    assert "read only 1,000 tokens" in events(done, "request_failed")[0].text
-    assert len(stub.asked) <= 3
-
-
-def test_a_reply_that_is_cut_off_gets_more_room_next_time(tmp_path: Path) -> None:
-    """Rows 91 and 93."""
-    cut = said("I will", [("read_file", '{"path": "/srv')], finish="length")
-    done, stub = run(tmp_path, then(cut), options=Options(reply_tokens=512))
-    assert outcome(done) is Outcome.READY
-    first = events(done, "call_ended")[3]
-    assert first.status is CallStatus.INVALID
-    assert "cut off" in first.message
-    assert [asked.body["max_tokens"] for asked in stub.asked[:3]] == [512, 1024, 512]
-
-
-EMPTY = {
-    "nothing": said("", usage=None),
-    "reasoning only": said("", reasoning_content="Hmm, well.", usage=None),
-    "a refusal": said("", refusal="I cannot help with that.", usage=None),
-}
-
-
-@pytest.mark.parametrize("reply", EMPTY.values(), ids=EMPTY)
-def test_a_reply_without_a_call_gets_one_nudge(tmp_path: Path, reply: Reply) -> None:
-    """Row 99: it is never taken for an end; the run ends with a status of its own."""
-    done, stub = run(tmp_path, lambda asked: reply)
-    assert outcome(done) is Outcome.LIMIT
-    assert events(done, "limit")[0].name == "silence"
-    assert 2 <= len(stub.asked) <= 3
-    assert "without a call does nothing" in stub.asked[1].body["messages"][-1]["content"]
-
-
-def test_one_word_and_then_calls(tmp_path: Path) -> None:
-    done, _ = run(tmp_path, then(said("Let me think.")))
-    assert outcome(done) is Outcome.READY
-
-
-BAD_CALLS = {
-    "73 no arguments": ("grep", "{}", "pattern"),
-    "74 a list": ("grep", "[1]", "object"),
-    "74 a number": ("grep", "3", "object"),
-    "76 garbage": ("grep", "pattern: x", "arguments"),
-    "77 no such tool": ("grepp", '{"pattern": "x", "path": "/y"}', "did you mean grep"),
-    "97 JSON as a command": ("shell", '{"command": "{\\"command\\": \\"ls\\"}"}', "plain text"),
-    "no such suggestion": ("take_suggestion", '{"id": "s9"}', "s1"),
-    "no purpose": (
-        "pip_install",
-        '{"python": "/srv/env/bin/python", "requirements": ["x"]}',
-        "fix",
-    ),
-}
-
-
-@pytest.mark.parametrize(("name", "arguments", "words"), BAD_CALLS.values(), ids=BAD_CALLS)
-def test_a_call_that_is_none_is_answered_with_what_is_wrong(
-    tmp_path: Path, name: str, arguments: str, words: str
-) -> None:
-    """Rows 73 to 80 and 97: one error for that very call, and the next request is still valid."""
-    done, stub = run(tmp_path, then(said("", [(name, arguments)])))
-    assert outcome(done) is Outcome.READY
-    answer = stub.asked[1].body["messages"][-1]["content"]
-    assert words in answer.partition("# Where it stands")[0]
-
-
-def test_ids_that_come_twice_are_told_apart(tmp_path: Path) -> None:
-    """Row 85: two calls with one id get one result each."""
-    looks = [("grep", {"pattern": "x", "path": "/a"}), ("grep", {"pattern": "y", "path": "/b"})]
-    reply = said("", looks)
-    for call in reply["choices"][0]["message"]["tool_calls"]:
-        call["id"] = "same"
-    done, stub = run(tmp_path, then(reply))
-    assert outcome(done) is Outcome.READY
-    results = [row for row in stub.asked[1].body["messages"] if row["role"] == "tool"]
-    assert len(results) == 2
 
 
 def test_usage_is_charged_by_the_price_table(tmp_path: Path) -> None:

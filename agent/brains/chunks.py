@@ -1,0 +1,276 @@
+"""The chunks of a streamed reply, put together into the response that was not streamed; pure.
+
+Servers number calls wrongly (always 0, or not at all), give pieces no id or each another one, and
+repeat names. What a piece belongs to is told by all three together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agent.brains.content import read_content
+from agent.brains.thinking import Visible
+
+_REASONING = ("reasoning_content", "reasoning", "thinking")
+_HEAD = ("id", "created", "model", "system_fingerprint", "service_tier")
+_MOST_LOOKS = 50
+"""How often it is looked whether a call's arguments are whole."""
+
+
+def assemble(chunks: Iterable[Any]) -> dict[str, Any]:
+    """Return the response that a stream's chunks make up.
+
+    Args:
+        chunks: The decoded chunks; what is no object is passed over.
+
+    Returns:
+        ``choices[0].message``, ``finish_reason`` (``None`` where the stream broke off), ``usage``
+        where it was told, and ``error`` where a chunk said that there was one.
+    """
+    assembler = Assembler()
+    for chunk in chunks:
+        assembler.add(chunk)
+    return assembler.result()
+
+
+class _Call:
+    """A call whose pieces come in."""
+
+    __slots__ = ("_looks", "given", "id", "index", "name", "parts")
+
+    def __init__(self, index: int | None, name: str, given_id: str) -> None:
+        self.index, self.name, self.id = index, name, given_id
+        self.parts: list[str] = []
+        self.given: Any = None
+        """Arguments that came as an object."""
+        self._looks = 0
+
+    @property
+    def arguments(self) -> Any:
+        return "".join(self.parts) if self.given is None else self.given
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the arguments so far are all of an object; looked at only where it may be so."""
+        if self.given is not None:
+            return True
+        may_be = self.parts and self.parts[-1].rstrip().endswith("}")
+        if not may_be or self._looks >= _MOST_LOOKS:
+            return False
+        self._looks += 1
+        try:
+            json.loads("".join(self.parts), strict=False)
+        except (ValueError, RecursionError):
+            return False
+        return True
+
+    def add(self, arguments: Any) -> None:
+        if isinstance(arguments, str):
+            if arguments:
+                self.parts.append(arguments)
+        elif arguments is not None:
+            self.given = arguments
+
+    def as_entry(self) -> dict[str, Any]:
+        function = {"name": self.name, "arguments": self.arguments}
+        return {"id": self.id, "type": "function", "function": function}
+
+
+class Assembler:
+    """Takes chunks one by one; ``text_delta`` is what the last one brought for people to read."""
+
+    def __init__(self) -> None:
+        self.text_delta = ""
+        """Visible text of the chunk that was added last."""
+        self._visible = Visible()
+        self._head: dict[str, Any] = {}
+        self._index: Any = None
+        self._begun = False
+        self._text: list[str] = []
+        self._length = 0
+        self._has_text = False
+        self._thought: dict[str, list[str]] = {}
+        self._refusal: list[str] = []
+        self._calls: list[_Call] = []
+        self._at: dict[int, _Call] = {}
+        """The last call of each number."""
+        self._by_id: dict[str, _Call] = {}
+        self._older: _Call | None = None
+        self._finish: Any = None
+        self._usage: Any = None
+        self._error: Any = None
+
+    def add(self, chunk: Any) -> None:
+        """Take the next chunk."""
+        self.text_delta = ""
+        if not isinstance(chunk, Mapping):
+            return
+        if len(self._head) < len(_HEAD):
+            self._head = {key: chunk[key] for key in _HEAD if chunk.get(key)} | self._head
+        if chunk.get("error") or chunk.get("object") == "error":
+            self._error = chunk.get("error") or dict(chunk)
+        if isinstance(chunk.get("usage"), Mapping):
+            self._usage = chunk["usage"]
+        choices = chunk.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
+            if isinstance(choice, Mapping):
+                self._add_choice(choice)
+
+    def _add_choice(self, choice: Mapping[str, Any]) -> None:
+        index = choice.get("index") or 0
+        if not self._begun:
+            self._index, self._begun = index, True
+        elif index != self._index:
+            return
+        if choice.get("finish_reason") is not None:
+            self._finish = choice["finish_reason"]
+        delta, message = choice.get("delta"), choice.get("message")
+        if isinstance(delta, Mapping) and delta:
+            self._add_delta(delta)
+        elif isinstance(message, Mapping):
+            self._add_message(message)
+
+    def _add_delta(self, delta: Mapping[str, Any]) -> None:
+        content = delta.get("content")
+        if content is not None:
+            self._add_content(content)
+        for field in _REASONING:
+            if isinstance(delta.get(field), str):
+                self._thought.setdefault(field, []).append(delta[field])
+        if isinstance(delta.get("refusal"), str):
+            self._refusal.append(delta["refusal"])
+        pieces = delta.get("tool_calls")
+        for piece in pieces if isinstance(pieces, list) else (pieces,):
+            if isinstance(piece, Mapping):
+                self._add_piece(piece)
+        if isinstance(delta.get("function_call"), Mapping):
+            self._add_older(delta["function_call"])
+
+    def _add_content(self, content: Any) -> None:
+        self._has_text = True
+        if not isinstance(content, str):
+            found = read_content(content)
+            if found.reasoning:
+                self._thought.setdefault(_REASONING[0], []).append(found.reasoning)
+            for call in found.calls:
+                self._add_piece(call)
+            content = found.text
+        if content:
+            self._text.append(content)
+            self._length += len(content)
+            self.text_delta += self._visible.feed(content)
+
+    def _add_message(self, message: Mapping[str, Any]) -> None:
+        """Take a whole message, which may hold what pieces brought before, once more."""
+        message = dict(message)
+        content = message.get("content")
+        if isinstance(content, str) and 0 < self._length <= len(content):
+            before = "".join(self._text)
+            message["content"] = content.removeprefix(before)
+        for field in _REASONING:
+            if field in self._thought and message.get(field) == "".join(self._thought[field]):
+                del message[field]
+        if self._is_all(message.get("tool_calls")):
+            self._calls, self._at, self._by_id = [], {}, {}
+        self._add_delta(message)
+
+    def _is_all(self, entries: Any) -> bool:
+        """Whether the calls of a whole message hold those that came before."""
+        if not isinstance(entries, list):
+            return False
+        functions = [entry.get("function") for entry in entries if isinstance(entry, Mapping)]
+        names = [one.get("name") for one in functions if isinstance(one, Mapping)]
+        return names[: len(self._calls)] == [call.name for call in self._calls]
+
+    def _add_piece(self, piece: Mapping[str, Any]) -> None:
+        inner = piece.get("function")
+        function = inner if isinstance(inner, Mapping) else piece
+        index, name = _number(piece.get("index")), _string(function.get("name"))
+        given_id, arguments = _string(piece.get("id")), function.get("arguments")
+        call = self._call_of(index, given_id, name)
+        if call is None or _begins(call, index, given_id, name, arguments):
+            call = _Call(index, name, given_id)
+            self._calls.append(call)
+        if index is not None:
+            self._at[index] = call
+        call.name = call.name or name
+        call.id = call.id or given_id
+        self._by_id[call.id] = call
+        call.add(arguments)
+
+    def _add_older(self, piece: Mapping[str, Any]) -> None:
+        self._older = self._older or _Call(None, "", "")
+        self._older.name = self._older.name or _string(piece.get("name"))
+        self._older.add(piece.get("arguments"))
+
+    def _call_of(self, index: int | None, given_id: str, name: str) -> _Call | None:
+        """Return the call that a piece may go on with."""
+        if index in self._at:
+            return self._at[index]
+        if given_id in self._by_id and (index is None or not name) and given_id:
+            return self._by_id[given_id]
+        is_first = not self._calls or (index is not None and (name or given_id))
+        return None if is_first else self._calls[-1]
+
+    def result(self) -> dict[str, Any]:
+        """Return what came so far as one response."""
+        text = "".join(self._text)
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": text if self._has_text else None,
+        }
+        message |= {field: "".join(parts) for field, parts in self._thought.items()}
+        if self._refusal:
+            message["refusal"] = "".join(self._refusal)
+        if self._calls:
+            message["tool_calls"] = [call.as_entry() for call in _in_order(self._calls)]
+        if self._older is not None:
+            older = {"name": self._older.name, "arguments": self._older.arguments}
+            message["function_call"] = older
+        choice = {"index": 0, "message": message, "finish_reason": self._finish}
+        response: dict[str, Any] = {**self._head, "object": "chat.completion"}
+        response["choices"] = [choice] if self._begun else []
+        if self._usage is not None:
+            response["usage"] = self._usage
+        return {"error": self._error, **response} if self._error else response
+
+
+def _begins(call: _Call, index: int | None, given_id: str, name: str, arguments: Any) -> bool:
+    """Whether a piece begins another call instead of going on with this one."""
+    other_id = bool(given_id and call.id and given_id != call.id)
+    if not name or not call.name:
+        return bool(name and other_id and call.parts)
+    if name != call.name or (other_id and index is None):
+        return True
+    if _opens(arguments) and call.is_whole:
+        return True
+    if other_id:
+        return call.is_whole or not call.parts
+    same_place = given_id or index is not None
+    return not same_place and (call.is_whole or not call.parts)
+
+
+def _opens(arguments: Any) -> bool:
+    """Whether arguments begin here."""
+    if isinstance(arguments, str):
+        return arguments.lstrip().startswith("{")
+    return arguments is not None
+
+
+def _in_order(calls: list[_Call]) -> list[_Call]:
+    """Return calls by their number where all have one, else as they came."""
+    if any(call.index is None for call in calls):
+        return calls
+    return sorted(calls, key=lambda call: call.index or 0)
+
+
+def _string(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: Any) -> int | None:
+    if isinstance(value, str) and value.isdecimal() and len(value) < 6:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
