@@ -211,7 +211,7 @@ def test_long_text_keeps_head_and_tail_and_says_what_is_missing() -> None:
 
 
 def test_a_result_names_its_event_its_end_and_its_place() -> None:
-    assert result(record(), FENCE) == "e4 shell on local: ok"
+    assert result(record(), FENCE) == "e4 t1.1 shell on local: ok"
     refused = CallRecord(ToolCall(tool="grep"), 1, ended=9, status=CallStatus.REFUSED)
     refused.message = "the person refused"
     assert result(refused, FENCE) == "e9 grep on local: refused the person refused"

@@ -15,7 +15,9 @@ from tools.registry import TOOLS
 
 MOST_CHARACTERS = 23_400
 """At 3.88 characters a token, as SmolLM2's tokenizer counted these schemas, 6,000 tokens."""
-ALL = [*TOOLS, *CONTROLS.values()]
+OFFERED = [tool for tool in TOOLS if tool.name != "engine_probe"]
+"""Nobody could write the arguments of that one by hand."""
+ALL = [*OFFERED, *CONTROLS.values()]
 
 
 def functions() -> dict[str, dict[str, Any]]:
@@ -44,7 +46,7 @@ def test_a_schema_is_one_that_strict_servers_take(tool: Any) -> None:
     assert ("purpose" in parameters["properties"]) == may_change(tool)
 
 
-@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+@pytest.mark.parametrize("tool", OFFERED, ids=lambda tool: tool.name)
 def test_what_a_model_must_give_is_what_the_tool_needs(tool: Any) -> None:
     needed = {name for name, field in tool.args_type.model_fields.items() if field.is_required()}
     asked = set(functions()[tool.name]["parameters"].get("required", ()))

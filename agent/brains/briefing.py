@@ -16,7 +16,7 @@ from agent.brains.render import Fence, headline, result, short
 from agent.brains.schemas import said_arguments
 from agent.brains.suggestions import Suggestion
 from agent.brains.texts import template
-from agent.checks import check_of, checks_of, standing
+from agent.checks import checks_of, standing
 from agent.fold import View
 from agent.records import CallRecord
 from agent.site import Site, site_of
@@ -24,6 +24,8 @@ from agent.values import CallStatus, ToolCall
 
 MOST_CHANGES = 40
 """So many changes are listed, the newest."""
+MOST_REFUSED = 10
+"""So many refusals by a person are listed, the newest."""
 MOST_FACTS = 30
 """So many facts are listed once old results are shortened, the newest."""
 _MOST_CALL = 1500
@@ -81,8 +83,8 @@ def _asker(view: View) -> str:
     who = "a person at a terminal" if header.interactive else "nobody at a terminal; the run waits"
     granted = "; ".join(header.grants)
     if granted:
-        return f"{who}; not asked about, where it is what a suggestion says: {granted}"
-    return f"{who}; about every change, also where the goal allows it: just make the call"
+        return f"{who}; a change is shown there, unless it is a suggestion's own and: {granted}"
+    return f"{who}; every change is shown there before it is made: just make the call"
 
 
 def now(
@@ -97,11 +99,14 @@ def now(
         facts: whether to list what is known, because old results are shortened.
     """
     view = request.view
+    site = site_of(view)
     parts = [
+        f"Candidate {view.candidate}, port {site.port}.",
         _section("Checks", _checks(view, fence)),
         _section("Claimed, and the checks said", _claimed(view, fence)),
         _section("Open fixes: say `applied` when their calls are done", _open(view)),
         _section("Changes that were made", _changes(view, fence)),
+        _section("Refused: not to be asked again", _refused(view, fence)),
         _section("Runs now, by this run", _running(view)),
         _section("Known", _facts(view, fence) if facts else []),
         f"The next diagnosis is d{len(view.diagnoses) + 1}.",
@@ -138,9 +143,13 @@ def _used(view: View) -> str:
 
 def _checks(view: View, fence: Fence) -> list[str]:
     rows: list[str] = []
-    for name in view.need_goal().all_checks:
-        now = standing(view, check_of(view, name))
+    wanted = view.need_goal().all_checks
+    known = checks_of(site_of(view))
+    for name in (*wanted, *(name for name in known if name not in wanted)):
+        now = standing(view, known[name])
         verdict = now.verdict
+        if name not in wanted and (verdict.passed is not False or not now.evidence):
+            continue  # of other checks only what is known to stand in the way
         if verdict.passed:
             rows.append(f"{name}: holds{_cited(now.evidence)}")
         elif verdict.passed is None:
@@ -189,6 +198,14 @@ def _changes(view: View, fence: Fence) -> list[str]:
     ]
 
 
+def _refused(view: View, fence: Fence) -> list[str]:
+    return [
+        f"{record.call.id} {_call(record.call, fence, 160)} (e{record.ended}): {record.message}"
+        for record in view.refused[-MOST_REFUSED:]
+        if record.approval
+    ]
+
+
 def _running(view: View) -> list[str]:
     jobs = [f"job {job} (call {record.call.id})" for job, record in view.may_run.items()]
     services = view.effects.services
@@ -219,11 +236,21 @@ def _suggested(suggestions: Sequence[Suggestion], fence: Fence, view: View) -> l
     for item in suggestions:
         words = fence.line(item.text, 400)
         if not item.calls:
-            rows.append(f"the engine knows nothing that would help: {words}")
+            rows.append(f"no known fix is left here; look further, ask or give up: {words}")
             continue
-        rows.append(f"{item.id}: {words}")
+        rows.append(f"{item.id}: {words}{_like_refused(item, view)}")
         rows += [f"  {_call(call, fence, _MOST_CALL)}" for call in item.calls]
     return rows
+
+
+def _like_refused(item: Suggestion, view: View) -> str:
+    """Warn where a suggestion comes near to what a person did not want."""
+    names = [
+        no.call.id
+        for no in view.refused
+        if no.approval and any(call.tool == no.call.tool for call in item.calls)
+    ]
+    return f" (beware: {', '.join(names)}, which is like it, was refused)" if names else ""
 
 
 def _call(call: ToolCall, fence: Fence, most: int) -> str:

@@ -155,8 +155,8 @@ class OpenAIChat:
         fixed = len(talk.tools_json) + 300
         room = int((self._context * ROOM - wanted) * self._meter.bytes_per_token) - fixed
         talk.projection.fit(shown, max(room, 0))
-        messages = talk.projection.body(shown)
-        used = int((len(messages) + fixed) / self._meter.bytes_per_token)
+        messages = talk.projection.parts(shown)
+        used = int((sum(map(len, messages)) + fixed) / self._meter.bytes_per_token)
         head: dict[str, Any] = {
             "model": self.model,
             self.dialect.limit_field: max(LEAST_REPLY, min(wanted, self._context - used)),
@@ -165,10 +165,10 @@ class OpenAIChat:
             head["stream"] = True
             if self.dialect.stream_usage:
                 head["stream_options"] = {"include_usage": True}
-        parts = [_json(head)[:-1], b',"messages":', messages]
-        if talk.tools_json:
-            parts += [b',"tools":', talk.tools_json]
-        return b"".join([*parts, b"}"])
+        tools = b',"tools":%b' % talk.tools_json if talk.tools_json else b""
+        messages[0] = b'%b,"messages":[%b' % (_json(head)[:-1], messages[0])
+        messages[-1] = b"%b]%b}" % (messages[-1], tools)
+        return b",".join(messages)  # the one copy: late in a run it is megabytes
 
     def _reply_tokens(self, view: View) -> int:
         """Return the longest reply; after one that was cut off it may be longer, twice."""

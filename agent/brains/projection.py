@@ -104,11 +104,15 @@ class Projection:
 
     def body(self, now: str) -> bytes:
         """Return the request's messages as a JSON array, with where the run stands at the end."""
+        return b"[%b]" % b",".join(self.parts(now))
+
+    def parts(self, now: str) -> list[bytes]:
+        """Return the array's content in pieces, to be joined by commas; it is copied only then."""
         now = self._clean(now)
         if not self._newest:
-            return b"[" + _encoded(with_more(self._first, now)) + b"]"
+            return [_encoded(with_more(self._first, now))]
         last = _encoded(with_more(self._newest, now))
-        return b"[" + b",".join([self._start, *self._encoded[self._gone :], last]) + b"]"
+        return [self._start, *islice(self._encoded, self._gone, None), last]
 
     def size(self, now: str) -> int:
         """Return the length of the messages in bytes, without building them."""

@@ -26,6 +26,9 @@ MOST_ITEMS = 200
 """So many items of one list are shown."""
 SHORT_LINE = 200
 _DEEPEST = 6
+_ALIKE = 3
+"""From so many rows on, what all say alike is said once."""
+_ABSENT = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,8 @@ def headline(record: CallRecord) -> str:
     where = "" if record.call.tool in CONTROLS else f" on {record.call.target}"
     event = f"e{record.ended} " if record.ended >= 0 else ""
     asked = f" (it was asked, the answer was {record.approval[:80]})" if record.approval else ""
-    return f"{event}{visible(record.call.tool)[:80]}{where}: {status}{asked}"
+    name = f"{record.call.id} {visible(record.call.tool)[:80]}".strip()
+    return f"{event}{name}{where}: {status}{asked}"
 
 
 def _sent(record: CallRecord) -> bool:
@@ -128,8 +132,29 @@ def _items(values: Any, depth: int) -> str:
     pad = "  " * (depth + 1)
     if plain:
         return "\n" + "\n".join(f"{pad}- {word}" for word in words)
-    rows = [_flat(item) for item in _some(values)]
-    return "\n" + "\n".join(f"{pad}- {row}" for row in rows)
+    shown = list(_some(values))
+    common = _common(shown)
+    head = f" (each with {_flat(common)})" if common else ""
+    rows = [_flat(_without(item, common)) for item in shown]
+    return f"{head}\n" + "\n".join(f"{pad}- {row}" for row in rows)
+
+
+def _common(items: list[Any]) -> dict[str, Any]:
+    """Return what all rows of a list say alike: it is said once."""
+    if len(items) < _ALIKE or not all(isinstance(item, Mapping) for item in items):
+        return {}
+    first = items[0]
+    return {
+        key: value
+        for key, value in first.items()
+        if not _is_empty(value) and all(item.get(key, _ABSENT) == value for item in items[1:])
+    }
+
+
+def _without(item: Any, common: Mapping[str, Any]) -> Any:
+    if not common:
+        return item
+    return {key: value for key, value in item.items() if key not in common}
 
 
 def _flat(item: Any) -> str:

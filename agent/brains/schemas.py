@@ -27,6 +27,8 @@ KINDS: tuple[str, ...] = tuple(
 )
 _OF_DOCKER = ("container", "docker", "image", "service")
 """Beginnings of the names of modules whose tools speak to a Docker engine."""
+_BY_SUGGESTION = frozenset({"engine_probe"})
+"""Tools whose arguments nobody could write by hand; suggestions call them."""
 _LEFT_OUT = frozenset({"probe_limit_s", "stuck_after_s", "limit_s", "grace_s", "label", "pins_of"})
 """Arguments whose defaults serve; a call may still give them."""
 _PURPOSE_SAYS = "fix d1, advance CHECK, recover t3.1 or requested e7"
@@ -34,10 +36,25 @@ _MOST_INNER = 4
 """An object with more fields is one that a suggestion has filled in."""
 _MOST_WORDS = 90
 _KEPT = ("type", "enum", "items")
-_PLAIN = frozenset(
-    "python timeout_s ignore_case context_lines max_matches max_tokens port command cwd url prompt"
-    " model_type architecture network limit_bytes text force stream".split()
-)
+_PLAIN = {
+    "python",
+    "timeout_s",
+    "ignore_case",
+    "context_lines",
+    "max_matches",
+    "max_tokens",
+    "port",
+    "command",
+    "cwd",
+    "prompt",
+    "model_type",
+    "architecture",
+    "network",
+    "limit_bytes",
+    "text",
+    "force",
+    "stream",
+}
 """Arguments whose names say enough: what ``python`` means is said once, with the goal."""
 
 
@@ -52,7 +69,7 @@ def schemas(names: Iterable[str] = (), *, kind: str = "") -> list[dict[str, Any]
     real = [
         tool
         for tool in TOOLS
-        if (not chosen or tool.name in chosen)
+        if (tool.name in chosen if chosen else tool.name not in _BY_SUGGESTION)
         and (not kind or tool.runs_in in ("", kind))
         and not (kind == "venv" and _is_of_docker(tool))
     ]

@@ -85,8 +85,10 @@ class Case:
         if self.site.is_image:
             answers = self.answers
             return answers.environment if answers else None
-        seen, _ = self.view.facts.latest(PythonEnvironment, fresh=False)
-        return seen
+        rows = self.view.facts.known(PythonEnvironment)
+        mine = [row.observation for row in rows if row.args.get("python") == self.site.python]
+        seen = mine[-1] if mine else None
+        return seen if isinstance(seen, EnvironmentState) else None
 
     @property
     def answers(self) -> ImageAnswers | None:

@@ -7,12 +7,12 @@ own: environments are cloned by hard links, so a file is replaced and never writ
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from agent.demo.checkpoint import write_checkpoint
+from agent.events import ApprovalAsked
 from agent.goal import Goal
 from tests.lab.environments import NEW, OLD, clone, environment
 from tests.lab.runs import serve_goal
@@ -42,8 +42,7 @@ def sitecustomize(folder: Path) -> Goal:
     venv = clone(environment(*NEW), folder / "env")
     _replace(
         _site_packages(venv) / "sitecustomize.py",
-        b"""import sys
-
+        b"""
 
 class _Approved:
     def find_spec(self, name, path=None, target=None):
@@ -82,7 +81,6 @@ _LAUNCH = """\
 import configparser
 import pathlib
 import subprocess
-import sys
 
 settings = configparser.ConfigParser()
 settings.read(pathlib.Path(__file__).with_name("launch.ini"))
@@ -104,11 +102,18 @@ def wrong_address(folder: Path) -> Goal:
 
 
 def refused(folder: Path) -> Goal:
-    """The first environment is too old and may not be changed; the second is fine."""
-    old = clone(environment(*OLD), folder / "env")
-    new = clone(environment(*NEW), folder / "other")
-    both = [{"venv": str(venv), "requirements": ["torch==2.13.0"]} for venv in (old, new)]
-    return serve_goal(folder, old, candidates=both, allow={"paths": [str(old), str(new)]})
+    """Nothing is broken, but the person does not want the server on the goal's own port."""
+    goal = serve_goal(folder, clone(environment(*NEW), folder / "env"))
+    spare = f"{goal.port + 1}-{goal.port + 5}"
+    return goal.model_copy(update={"allow": goal.allow.model_copy(update={"ports": (spare,)})})
+
+
+def not_there(goal: Goal, asked: ApprovalAsked) -> dict[str, Any]:
+    """Say yes to everything but the goal's own port."""
+    if any(str(item) == f"port {goal.port}" for item in asked.touches):
+        note = f"something else will need port {goal.port}; take another one that the goal allows"
+        return {"answer": "no", "note": note}
+    return YES
 
 
 def impossible(folder: Path) -> Goal:
@@ -121,26 +126,30 @@ def impossible(folder: Path) -> Goal:
     return serve_goal(folder, venv)
 
 
-NO = {"answer": "no", "note": "leave that environment as it is; the goal names another one"}
-FAULTS: Mapping[str, tuple[Callable[[Path], Goal], Mapping[str, Any]]] = {
-    "wrong_library": (wrong_library, {}),
-    "sitecustomize": (sitecustomize, {}),
-    "poisoned_path": (poisoned_path, {}),
-    "pip_constraint": (pip_constraint, {}),
-    "wrong_address": (wrong_address, {}),
-    "refused": (refused, {"a1": NO}),
-    "impossible": (impossible, {}),
+YES = {"answer": "yes"}
+Person = Callable[[Goal, ApprovalAsked], dict[str, Any]]
+"""Answers what a run asks."""
+
+
+def agrees(goal: Goal, asked: ApprovalAsked) -> dict[str, Any]:
+    """Say yes to everything."""
+    return YES
+
+
+FAULTS: Mapping[str, tuple[Callable[[Path], Goal], Person]] = {
+    "wrong_library": (wrong_library, agrees),
+    "sitecustomize": (sitecustomize, agrees),
+    "poisoned_path": (poisoned_path, agrees),
+    "pip_constraint": (pip_constraint, agrees),
+    "wrong_address": (wrong_address, agrees),
+    "refused": (refused, not_there),
+    "impossible": (impossible, agrees),
 }
-"""Name to how its place is made, and what is answered to which question; to all others yes."""
+"""Name to how its place is made, and who is asked."""
 
 
-def made(name: str, folder: Path) -> tuple[Goal, Mapping[str, Any]]:
-    """Make a fault's place in an empty folder; return its goal, and answers by approval."""
-    make, answers = FAULTS[name]
+def made(name: str, folder: Path) -> tuple[Goal, Person]:
+    """Make a fault's place in an empty folder; return its goal, and who is asked."""
+    make, person = FAULTS[name]
     write_checkpoint(folder / "model")
-    return make(folder), answers
-
-
-if __name__ == "__main__":
-    made_goal, _ = made(sys.argv[1], Path(sys.argv[2]).absolute())
-    sys.stdout.write(f"{made_goal.model}\n")
+    return make(folder), person

@@ -10,9 +10,8 @@ import argparse
 import contextlib
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from agent import settings
 from agent.brains import choose
@@ -20,17 +19,16 @@ from agent.cli.output import say
 from agent.goal import Goal
 from tests.lab import faults, record
 from tests.lab.runs import driven
-from tests.lab.story import Yes
 
 
 @contextlib.contextmanager
-def place(name: str, folder: Path) -> Iterator[tuple[Goal, Mapping[str, Any]]]:
-    """Make the place of a run while the block runs; say its goal and what is answered."""
+def place(name: str, folder: Path) -> Iterator[tuple[Goal, faults.Person]]:
+    """Make the place of a run while the block runs; say its goal and who is asked."""
     if name in faults.FAULTS:
         yield faults.made(name, folder)
         return
-    with record.place(name, folder) as (goal, how):
-        yield goal, how.get("answers") or {}
+    with record.place(name, folder) as (goal, _):
+        yield goal, faults.agrees
 
 
 def main() -> int:
@@ -48,14 +46,14 @@ def main() -> int:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     with (
-        place(given.name, folder) as (goal, answers),
+        place(given.name, folder) as (goal, person),
         driven(
             goal,
             folder,
             mode="supervised",
             brain=brain,
             endpoint=choice.endpoint,
-            answers=Yes(answers),
+            answers=lambda asked: person(goal, asked),
         ) as session,
     ):
         ended = session.run.view.ended

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +41,16 @@ def serve_goal(folder: Path, venv: Path, **more: Any) -> goal.Goal:
     return goal.parse_goal(data | more, base=folder, where="test")
 
 
-def _given(answers: Mapping[str, Any] | None, asked: list[ApprovalAsked]) -> dict[str, Any] | None:
+Answers = Mapping[str, Any] | Callable[[ApprovalAsked], Any] | None
+"""Answers by approval, or a function of what is asked; ``None``: nobody is there."""
+
+
+def _given(answers: Answers, asked: list[ApprovalAsked]) -> dict[str, Any] | None:
     """Return the answers to what is asked now; ``None`` parks the run."""
-    found = {item.approval_id: (answers or {}).get(item.approval_id) for item in asked}
+    if callable(answers):
+        found = {item.approval_id: answers(item) for item in asked}
+    else:
+        found = {item.approval_id: (answers or {}).get(item.approval_id) for item in asked}
     given = {name: answer for name, answer in found.items() if answer is not None}
     for item in asked:  # to a question of the brain's own, yes is its first choice
         answer = given.get(item.approval_id)
@@ -60,7 +67,7 @@ def driven(
     mode: approval.Mode = "auto",
     brain: Brain | None = None,
     endpoint: Mapping[str, str] | None = None,
-    answers: Mapping[str, Any] | None = None,
+    answers: Answers = None,
     **policy: Any,
 ) -> Iterator[Session]:
     """Drive a goal to its end and hand the session over; what it started is stopped afterwards."""
