@@ -53,7 +53,8 @@ def undo(run: Run) -> Undone:
             done.started.append(name)
         else:
             done.left.append(f"{name} could not be started: {_last_words(run)}")
-    hints = dict.fromkeys(filter(None, map(by_hand, view.calls.values())))
+    latest_first = reversed(view.calls.values())  # two changes of one file are taken back so
+    hints = dict.fromkeys(filter(None, map(by_hand, latest_first)))
     host = view.need_goal().hosts[0]
     done.kept = [_there(host, words) for words in hints if not _covered(words, hints)]
     return done
@@ -85,9 +86,17 @@ def by_hand(record: CallRecord) -> str:
             return f"rm {shlex.quote(str(seen['path']))}"
         case "fetch_weights" if seen.get("fetched_bytes"):
             return f"rm -r {shlex.quote(str(args['folder']))}"
+        case "replace_in_file" | "set_aside":
+            return _in_place(record.call, ["mv", str(seen["backup"]), str(seen["path"])])
         case "trust_host_key":
             return forget_key(str(args["host"]), str(args["known_hosts"]))
     return ""
+
+
+def _in_place(call: ToolCall, words: list[str]) -> str:
+    """Return a command for the host, also where the call was inside one of its containers."""
+    container = call.target.partition("/")[2]
+    return shlex.join(["docker", "exec", container, *words] if container else words)
 
 
 def _remove(run: Run, name: str, done: Undone) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.environments import make_venv, make_wheel, see
+from tests.environments import make_venv, make_wheel, see, site_packages
 from tools.base import Tool
 from tools.errors import ToolFailed
 from tools.installation import Installation, InstallPip, PipInstall, PipResolve, Resolution
@@ -48,6 +48,14 @@ def test_pip_from_nothing(tmp_path: Path) -> None:
     done = pip(PipInstall(), requirements=["demo_base"], constraints=["demo_base<2"])
     assert done.installed == ["demo-base==1.0"]
     assert pip(PipInstall(), requirements=["demo_base"]).already
+    assert "is there already" in pip(PipResolve(), requirements=["demo_base"]).headline()
+    mended = site_packages(python) / "demo_base-1.0.dist-info" / "METADATA"
+    before = mended.read_text()
+    mended.write_text(before.replace("demo", "damaged"))
+    done = pip(PipInstall(), requirements=["demo_base==1.0"], reinstall=True)
+    assert (done.installed, mended.read_text()) == (["demo-base==1.0"], before)
+    calm: PipConflicts = pip(PipCheck())
+    assert (calm.fits, calm.headline()[:12]) == (True, "no conflicts")
 
     (move,) = pip(PipResolve(), requirements=["demo_base>=2"]).moves
     assert (move.from_version, move.to_version) == ("1.0", "2.0")
@@ -61,6 +69,7 @@ def test_pip_from_nothing(tmp_path: Path) -> None:
     done = pip(PipInstall(), requirements=["demo_base==2.0"])
     assert done.conflicts
     conflicts: PipConflicts = pip(PipCheck())
+    assert not conflicts.fits
     assert ["demo-base<2" in line for line in conflicts.conflicts] == [True]
     shown: ShownPackages = pip(PipShow(), names=["demo-base", "demo-nothing"])
     assert (shown.packages[0].required_by, shown.missing) == (["demo-engine"], ["demo-nothing"])
@@ -74,3 +83,19 @@ def test_a_requirement_is_never_an_option(text: str) -> None:
         args = {"python": "python3", "requirements": ["demo"], field: [text]}
         with pytest.raises(ValueError, match="should match pattern"):
             PipInstall().args_type.model_validate(args)
+
+
+MOVES = {"demo": True, "demo>=1": True, "demo==1.*": True, "demo[x]": True}
+STAYS = {"demo==1.0": False, "demo[x] == 1.0+cpu": False, "/srv/demo-1.0-py3-none-any.whl": False}
+
+
+@pytest.mark.parametrize(("text", "moves"), [*MOVES.items(), *STAYS.items()])
+def test_what_is_written_again_keeps_its_version(text: str, moves: bool) -> None:
+    args = {"python": "python3", "requirements": [text], "reinstall": True}
+    if moves:
+        with pytest.raises(ValueError, match="reinstall moves no version"):
+            PipInstall().args_type.model_validate(args)
+    else:
+        assert PipInstall().args_type.model_validate(args).model_dump()["reinstall"]
+    usual = PipInstall().args_type.model_validate({**args, "reinstall": False})
+    assert usual.model_dump()["reinstall"] is None, "as in recordings from before there was one"

@@ -16,7 +16,9 @@ from tests.environments import CALL, make_venv, runs, see, site_packages, write_
 from tools.autoconfig import ConfigProbe, ConfigProbeArgs, ConfigVerdict
 from tools.command import Command
 from tools.connectors.local import Local
+from tools.edits import FileChange, ReplaceInFile, SetAside
 from tools.errors import ToolFailed
+from tools.folders import ListFolder, Listing
 from tools.imports import ImportOutcomes, ImportProbe
 from tools.installation import PipResolve, Resolution
 from tools.packages import EnvironmentState, PipList, PythonEnvironment
@@ -76,6 +78,17 @@ def test_probes_work_on(version: str, python: str, tmp_path: Path, model: Path) 
     assert (verdict.model_type, verdict.error_type) == ("qwen3_5_text", "ModuleNotFoundError")
     found: ImportOutcomes = see(ImportProbe(), inside, modules=["json", "engine"])
     assert (found.modules["json"].ok, found.missing) == (True, ["engine"])
+    (site_packages(inside) / "engine.py").write_text("__version__ = '0.9'\n")
+    again: ImportOutcomes = see(ImportProbe(), inside, modules=["engine"])
+    assert again.modules["engine"].installed == "1.0"
+    assert again.odd == [f"engine 0.9 imported from {site_packages(inside)}, but 1.0 is installed"]
+    listing: Listing = see(ListFolder(), inside, path=str(site_packages(inside)), pattern="e*.py")
+    assert [entry.name for entry in listing.entries] == ["engine.py"]
+    done: FileChange = see(
+        ReplaceInFile(), inside, path=f"{listing.real_path}/engine.py", old="0.9", new="1.0.0"
+    )
+    assert see(ImportProbe(), inside, modules=["engine"]).odd is None
+    assert see(SetAside(), inside, path=done.path).backup == f"{done.backup}-2"
     resolution: Resolution = see(PipResolve(), inside, requirements=["engine"])
     assert resolution.error_kind == "no_pip"
 
@@ -86,7 +99,12 @@ def test_probes_work_on(version: str, python: str, tmp_path: Path, model: Path) 
 def test_environment_in_hostile_surroundings(hostile: dict[str, Any]) -> None:
     calm = see(PythonEnvironment())
     seen = see(PythonEnvironment(), **hostile)
-    assert seen.model_copy(update={"free_mib": calm.free_mib}) == calm
+    same = {"free_mib": calm.free_mib, "startup": calm.startup}
+    assert seen.model_copy(update=same) == calm
+    assert [it.source for it in seen.startup if it not in calm.startup] == [
+        "PYTHONPATH",
+        f"{hostile['env']['PYTHONPATH']}/sitecustomize.py",
+    ]
 
 
 def test_config_in_hostile_surroundings(hostile: dict[str, Any], model: Path) -> None:

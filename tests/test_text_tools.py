@@ -153,6 +153,19 @@ def test_no_match_is_an_answer_and_a_failed_search_is_none(tmp_path: Path) -> No
             use(Grep(), **bad)
 
 
+def test_a_search_may_be_for_some_files_only(tmp_path: Path) -> None:
+    for name in ("a.pth", "b.py"):
+        (tmp_path / name).write_text("import x\n")
+    found = use(Grep(), pattern="import", path=str(tmp_path), include="*.pth")
+    assert [match.path for match in found.matches] == [str(tmp_path / "a.pth")]
+    for bad, words in (
+        ({"pattern": ""}, "an empty pattern matches every line"),
+        ({"pattern": "x", "include": "sub/*.pth"}, "folders belong into the path"),
+    ):
+        with pytest.raises(ValidationError, match=words):
+            use(Grep(), path=str(tmp_path), **bad)
+
+
 def test_a_search_shows_so_many_matches_and_says_that_there_are_more(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("".join(f"{i} hit\n{i} miss\n" for i in range(9)))
     exact = use(Grep(), pattern="hit", path=str(tmp_path / "x"), max_matches=9)

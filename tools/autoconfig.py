@@ -13,10 +13,9 @@ from tools.probe import ProbeArgs, ProbeTool, environment
 class ConfigProbeArgs(ProbeArgs):
     """Which model, and where the engine registers its own config classes."""
 
-    model: str = Field(min_length=1, description="A model folder, or a config.json file.")
+    model: str = Field(min_length=1, description="A config.json, or its folder.")
     registry: tuple[str, ...] = Field(
-        default=(),
-        description="Modules that register the engine's config classes, imported beforehand.",
+        default=(), description="Modules that register the engine's config classes."
     )
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict
 
@@ -22,11 +22,26 @@ class Args(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    remarks: ClassVar[tuple[str, ...]] = ()
+    """Arguments that change nothing of what is done: a reason, a number of the run's own."""
+
 
 class Observation(BaseModel):
     """What a tool call found."""
 
     model_config = ConfigDict(frozen=True)
+
+    clock_fields: ClassVar[tuple[str, ...]] = ()
+    """Fields that differ from look to look though nothing has happened: times, measured speeds."""
+
+    def unmoved(self, before: Self) -> bool:
+        """Whether nothing has happened since an earlier look; see ``clock_fields``.
+
+        All else counts, so what grows while something works (CPU time, bytes of a log) tells that
+        it lives, even where its words are the same.
+        """
+        names = [name for name in type(self).model_fields if name not in self.clock_fields]
+        return all(_unmoved(getattr(self, name), getattr(before, name)) for name in names)
 
     def headline(self) -> str:
         """One line for people; the default lists the scalar fields."""
@@ -36,6 +51,14 @@ class Observation(BaseModel):
             if isinstance(value, str | int | float | bool) and value != ""
         ]
         return " ".join(pairs)[:200]
+
+
+def _unmoved(now: Any, before: Any) -> bool:
+    if isinstance(now, Observation):
+        return type(now) is type(before) and now.unmoved(before)
+    if isinstance(now, list | tuple) and isinstance(before, list | tuple):
+        return len(now) == len(before) and all(map(_unmoved, now, before))
+    return bool(now == before)
 
 
 class Risk(IntEnum):
@@ -78,6 +101,11 @@ A = TypeVar("A", bound=Args)
 Obs = TypeVar("Obs", bound=Observation)
 
 
+@cache
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
 class Tool(Generic[A, Obs]):
     """One declared thing that can be done to a target; the docstring is what a model reads."""
 
@@ -105,7 +133,7 @@ class Tool(Generic[A, Obs]):
     @property
     def name(self) -> str:
         """The class name in snake case: ``ConfigProbe`` is ``config_probe``."""
-        return re.sub(r"(?<!^)(?=[A-Z])", "_", type(self).__name__).lower()
+        return _snake_case(type(self).__name__)
 
     @property
     def summary(self) -> str:

@@ -88,12 +88,11 @@ class Connect(Tool[ConnectArgs, Connection]):
 class TrustHostKeyArgs(Args):
     """Which key, of which host."""
 
-    host: Word = Field(description="The host's name, for whoever approves.")
-    known_hosts: str = Field(
-        default="", description="The file that it is added to, as `connect` said it."
-    )
+    host: Word
+    """Its name, for whoever approves."""
+    known_hosts: str = Field(default="", description="Of the person, as `connect` said it.")
     fingerprint: Fingerprint = Field(
-        description="The key's fingerprint as `connect` saw it; the host must still present it."
+        description="As `connect` saw it.\n\nThe host must still present it."
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import Field
 
@@ -21,6 +21,7 @@ from tools.docker import (
 )
 from tools.docker_run import CLIENT_GRACE_S, LIMIT_GRACE_S, env_words, limited, ran
 from tools.files import TargetPath, Word
+from tools.logs import steady
 from tools.memory import MEMORY
 from tools.network import Port, port_subject
 
@@ -28,10 +29,11 @@ from tools.network import Port, port_subject
 class ExecInContainerArgs(Args):
     """What to run, and in which container."""
 
-    name: ContainerName = Field(description="The running container's name or id.")
-    argv: tuple[Word, ...] = Field(min_length=1, description="Program and words; no shell.")
+    name: ContainerName = Field(description="The container's name or id.")
+    argv: tuple[Word, ...] = Field(min_length=1, description="No shell reads it.")
     env: dict[EnvironmentName, Word] = Field(default_factory=dict)
-    workdir: TargetPath | None = Field(default=None, description="A folder in the container.")
+    workdir: TargetPath | None = None
+    """A folder in the container."""
     timeout_s: float = Field(
         default=60.0, ge=1, le=1800, description="Ended in the container when so long has passed."
     )
@@ -44,6 +46,13 @@ class ContainerOutput(Observation):
     code: int | None
     out: str
     err: str
+
+    def unmoved(self, before: Self) -> bool:
+        """Whether it came to the same; what a failure says may differ in pids, times and ports."""
+        if self.code == 0:
+            return super().unmoved(before)
+        same = (self.ending, self.code) == (before.ending, before.code)
+        return same and steady(self.out + self.err) == steady(before.out + before.err)
 
     def headline(self) -> str:
         """How it ended, and the last line."""
@@ -91,9 +100,7 @@ class StopContainerArgs(ContainerArgs):
     grace_s: Annotated[int, Field(ge=0, le=300)] = Field(
         default=30, description="Seconds between SIGTERM and SIGKILL."
     )
-    ports: tuple[Port, ...] = Field(
-        default=(), description="Ports of the host that it holds, as far as is known."
-    )
+    ports: tuple[Port, ...] = Field(default=(), description="That it holds.\n\nAs far as is known.")
 
 
 class ContainerStopped(Observation):

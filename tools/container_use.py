@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field
 
@@ -26,15 +26,26 @@ _USE = (
 )
 _SIZES = {"B": 2**-20, "kB": 1e3 / 2**20, "KiB": 2**-10, "MiB": 1.0, "MB": 1e6 / 2**20}
 _SIZES |= {"GiB": 2.0**10, "GB": 1e9 / 2**20, "TiB": 2.0**20, "TB": 1e12 / 2**20}
+_READ = """docker logs --timestamps --tail "$2" "$3" || exit
+docker top "$3" -eo pid,cputimes 2>/dev/null | {
+  total=
+  while read -r pid cpu; do
+    case $cpu in *[!0-9]* | '') ;; *) total=$((${total:-0} + cpu)) ;; esac
+  done
+  printf '\\n%s cpu_s=%s\\n' "$1" "$total"
+}"""
+"""The log, and behind the marker the CPU time of all processes; none where it does not run."""
+BUSY_PERCENT = 5.0
+"""A container that uses so much of a processor works."""
+MOVED_MIB = 1.0
+"""Memory that comes and goes by itself in a container that does nothing."""
 _TIMED = re.compile(r"^(\d{4}-\d\d-\d\dT[0-9:.]+Z) ?(.*)$", re.S)
 
 
 class ContainerUseArgs(Args):
     """Of which containers."""
 
-    name: ContainerName | Literal[""] = Field(
-        default="", description="One container's name; empty for all that run."
-    )
+    name: ContainerName | Literal[""] = Field(default="", description="Empty: all that run.")
 
 
 class UseRow(Observation):
@@ -46,6 +57,12 @@ class UseRow(Observation):
     cpu_percent: float
     """100 is one processor, fully used."""
     pids: int
+
+    def unmoved(self, before: Self) -> bool:
+        """Whether it neither works nor grows; what it uses now tells that by itself."""
+        same = (self.name, self.pids) == (before.name, before.pids)
+        grown = abs(self.memory_mib - before.memory_mib) > MOVED_MIB
+        return same and not grown and self.cpu_percent < BUSY_PERCENT
 
 
 class ContainersInUse(Observation):
@@ -110,7 +127,8 @@ class ContainerLogsArgs(Args):
     """Whose output, and how much."""
 
     name: ContainerName
-    tail: int = Field(default=200, ge=1, le=2000, description="So many lines of the end.")
+    tail: int = Field(default=200, ge=1, le=2000)
+    """So many lines of the end."""
 
 
 class ContainerLog(Observation):
@@ -121,6 +139,9 @@ class ContainerLog(Observation):
     lines: int
     left_out_bytes: int = 0
     """Bytes missing in the middle, where it was more than can be taken."""
+    cpu_s: int | None = None
+    """CPU time of its processes in seconds, which grows though it writes nothing; ``None`` where it
+    does not run, or the engine does not tell."""
 
     def headline(self) -> str:
         """How much, and its last line."""
@@ -132,8 +153,9 @@ class ContainerLogs(Tool[ContainerLogsArgs, ContainerLog]):
     """Read the last lines that a container wrote, whether it runs or has ended."""
 
     def command(self, args: ContainerLogsArgs, call: CallContext) -> Command:
-        """Return ``docker logs``; its times bring the two streams together again."""
-        return docker("logs", "--timestamps", "--tail", str(args.tail), args.name)
+        """Return ``docker logs`` and ``docker top``; times bring the two streams together again."""
+        words = (call.marker, str(args.tail), args.name)
+        return Command.of("sh", "-c", _READ, "sh", *words, timeout_s=30.0)
 
     def parse(self, args: ContainerLogsArgs, call: CallContext, result: Result) -> ContainerLog:
         """Read the lines.
@@ -143,11 +165,13 @@ class ContainerLogs(Tool[ContainerLogsArgs, ContainerLog]):
         """
         if not result.ok:
             raise failure("docker logs", result)
-        lines = merged(result.stdout, result.stderr)
+        out, _, cpu = result.stdout.partition(f"\n{call.marker} cpu_s=")
+        lines = merged(out, result.stderr)
         return ContainerLog(
             text=plain("\n".join(lines)),
             lines=len(lines),
             left_out_bytes=result.stdout_omitted + result.stderr_omitted,
+            cpu_s=int(cpu) if cpu.strip().isdecimal() else None,
         )
 
     def subjects(self, args: ContainerLogsArgs) -> tuple[Subject, ...]:

@@ -73,6 +73,8 @@ class ListContainersArgs(Args):
 class ContainerRow(Observation):
     """One container of the list."""
 
+    clock_fields = ("status",)
+
     name: str
     id: str
     image: str
@@ -157,6 +159,9 @@ class ContainerMount(Observation):
 
 class ContainerState(Observation):
     """What a container is; without ``present`` all else says nothing."""
+
+    clock_fields = ("pid", "started_at", "finished_at", "restart_count")
+    """That its engine starts it again and again is no sign of life."""
 
     present: bool
     id: str = ""

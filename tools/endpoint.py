@@ -44,12 +44,15 @@ HttpUrl = Annotated[Word, AfterValidator(_http_url)]
 class HttpCheckArgs(ProbeArgs):
     """Which URL to get."""
 
-    url: HttpUrl = Field(description="An http or https URL, as seen from the target.")
+    url: HttpUrl
+    """As seen from the target."""
     timeout_s: float = Field(default=5.0, gt=0, le=300, description="Seconds for the whole answer.")
 
 
 class HttpAnswer(Observation):
     """What a GET brought; redirects are shown and not followed."""
+
+    clock_fields = ("elapsed_s",)
 
     reachable: bool
     """Whether something answered in HTTP, whatever the status."""
@@ -85,7 +88,7 @@ class ChatCheckArgs(ProbeArgs):
     """Which server and model to ask what."""
 
     base_url: HttpUrl = Field(description="Such as http://127.0.0.1:8000, with or without /v1.")
-    model: str = Field(min_length=1, description="The name under which the server offers it.")
+    model: str = Field(min_length=1, description="As the server names it.")
     prompt: str = Field(default="Hello", max_length=20_000, description="What to say to it.")
     max_tokens: int = Field(default=32, ge=1, le=4096, description="Longest answer, in tokens.")
     level: Literal["responds"] = Field(
@@ -101,6 +104,12 @@ class ChatCheckArgs(ProbeArgs):
 
 class ChatAnswer(Observation):
     """One chat completion: its form, its text and its speed."""
+
+    clock_fields = (
+        *("content", "content_omitted", "completion_tokens", "finish_reason"),
+        *("ttft_s", "tokens_per_s", "total_s"),
+    )
+    """A server that works says something else each time."""
 
     well_formed: bool
     """HTTP 200, valid JSON with choices, and a finish_reason; the text itself may be empty."""

@@ -43,9 +43,8 @@ class EngineLayout(Args):
 class EngineProbeArgs(ProbeArgs):
     """Which engines to look for, and what they are asked."""
 
-    engines: tuple[EngineLayout, ...] = Field(
-        min_length=1, description="Looked for in this order; the first that is there is described."
-    )
+    engines: tuple[EngineLayout, ...] = Field(min_length=1)
+    """Looked for in this order; the first that is there is described."""
     architecture: Name = Field(default="", description="A class name of a config's architectures.")
     model_type: Name = Field(default="", description="A config's model_type.")
 

@@ -23,17 +23,29 @@ def _word(value: str) -> str:
     return value
 
 
+def _name(value: str) -> str:
+    if "/" in value:
+        raise ValueError("is for names of files, such as *.pth; folders belong into the path")
+    return value
+
+
 def _absolute(value: str) -> str:
     if not value.startswith("/"):
         raise ValueError("must be an absolute path; `~` and relative paths are not resolved")
     return value
 
 
+Text = Annotated[str, AfterValidator(_word)]
+"""Text that a target can be told."""
+
 Word = Annotated[str, Field(min_length=1), AfterValidator(_word)]
 """Text that can be a word of a command."""
 
 TargetPath = Annotated[Word, AfterValidator(_absolute)]
 """An absolute path on the target."""
+
+NamePattern = Annotated[Text, AfterValidator(_name)]
+"""A shell pattern for the last part of a path; empty: any."""
 
 
 def file_subject(path: str) -> Subject:
@@ -45,12 +57,12 @@ class ReadFileArgs(ProbeArgs):
     """Which piece of which file."""
 
     python: Word = Field(default="python3", description="A Python, 3.8 or newer, on the target.")
-    path: TargetPath = Field(description="The file's absolute path on the target.")
+    path: TargetPath = Field(description="Absolute path.")
     offset_bytes: int = Field(
         default=0,
         ge=0,
         le=2**53,
-        description="Where to begin; to read on, the end_bytes of the last piece.",
+        description="To read on: the end_bytes of the last piece.",
     )
     limit_bytes: int = Field(
         default=20_000, ge=1, le=40_000, description="How much to read at most."

@@ -18,12 +18,14 @@ class HostFactsArgs(ProbeArgs):
     """Who asks, and about which places."""
 
     paths: tuple[TargetPath, ...] = Field(
-        default=(), description="Absolute paths whose disk matters; they need not exist yet."
+        default=(), description="Whose disks matter.\n\nThey need not exist yet."
     )
 
 
 class Disk(Observation):
     """The file system under a path; for a path to come, the one where it would be made."""
+
+    clock_fields = ("free_mib",)
 
     path: str
     exists: bool
@@ -37,6 +39,8 @@ class Disk(Observation):
 
 class HostState(Observation):
     """What a machine is and has free just now."""
+
+    clock_fields = ("memory_available_mib",)
 
     system: str
     """``Linux`` or ``Darwin``."""

@@ -40,15 +40,12 @@ class BuildImageArgs(Args):
     dockerfile: str = Field(
         min_length=1,
         max_length=100_000,
-        description="The Dockerfile's text; there is no context, so nothing can be copied.",
+        description="Its text; there is no context to COPY from.",
     )
-    tag: ImageRef = Field(description="The new image's name:tag.")
-    base: ImageRef = Field(description="The image it begins from, as people know it.")
-    base_id: str = Field(
-        default="",
-        pattern=r"^$|^sha256:[0-9a-f]{64}$",
-        description="The id of the base as it was looked at.",
-    )
+    tag: ImageRef = Field(description="Of the new image.")
+    base: ImageRef = Field(description="The image it begins from.")
+    base_id: str = Field(default="", pattern=r"^$|^sha256:[0-9a-f]{64}$")
+    """Of the base as it was looked at."""
     network: Literal["host", "default"] = Field(
         default="host", description="The network of its RUN steps."
     )

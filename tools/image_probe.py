@@ -45,17 +45,12 @@ class ImageProbeArgs(Args):
     """Which image, and what it is asked."""
 
     image: ImageRef
-    config: MountPath | Literal[""] = Field(
-        default="", description="A config.json on the host, or the folder that holds one."
-    )
-    engines: tuple[EngineLayout, ...] = Field(
-        default=(), description="Looked for in this order; the first that is there is asked."
-    )
+    config: MountPath | Literal[""] = Field(default="", description="A config.json, or its folder.")
+    engines: tuple[EngineLayout, ...] = ()
+    """Looked for in this order; the first that is there is asked."""
     architecture: Name = Field(default="", description="Left out: that of the config.")
     model_type: Name = Field(default="", description="Left out: that of the config.")
-    modules: tuple[ModuleName, ...] = Field(
-        default=(), description="Imported besides those of the engine."
-    )
+    modules: tuple[ModuleName, ...] = Field(default=(), description="Besides those of the engine.")
     pins_of: tuple[PackageName, ...] = Field(
         default=(),
         description="Packages of which the installed packages' own requirements are listed.",

@@ -107,7 +107,7 @@ def _row(row: dict[str, str]) -> ImageRow:
 class ImageArgs(Args):
     """Which image."""
 
-    image: ImageRef = Field(description="A reference such as name:tag, or an image id.")
+    image: ImageRef = Field(description="name:tag or id.")
 
 
 class ImageState(Observation):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, Field, StringConstraints
@@ -16,9 +17,8 @@ ModuleName = Annotated[str, StringConstraints(pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*
 class ImportProbeArgs(ProbeArgs):
     """Which modules."""
 
-    modules: tuple[ModuleName, ...] = Field(
-        min_length=1, description="Imported one after the other, in one process."
-    )
+    modules: tuple[ModuleName, ...] = Field(min_length=1)
+    """Imported one after the other, in one process."""
 
 
 class ImportOutcome(Observation):
@@ -33,6 +33,26 @@ class ImportOutcome(Observation):
     """Last line of the exception's text."""
     missing: str | None = None
     """The module that was not found, which may be another one than the one imported."""
+    file: str | None = None
+    """Where it was imported from, or where Python would take what failed from."""
+    elsewhere: bool | None = None
+    """True where that is outside the environment and its standard library."""
+    installed: str | None = None
+    """The version that the installed package's metadata says, where the module says another."""
+    raised_at: str | None = None
+    """File and line that raised the exception."""
+
+    def oddity(self, name: str) -> str:
+        """Say that it is not the installed package that was imported; empty where it is."""
+        if self.file is None or not (self.elsewhere or self.installed):
+            return ""
+        folder, last = posixpath.split(self.file)
+        folder = posixpath.dirname(folder) if last.startswith("__init__.") else folder
+        what = f"{name} {self.version}" if self.version else name
+        comes = f"{what} imported from {folder}" if self.ok else f"{name} would come from {folder}"
+        if self.installed:
+            return f"{comes}, but {self.installed} is installed"
+        return f"{comes}, outside the environment"
 
 
 class ImportOutcomes(Observation):
@@ -42,13 +62,14 @@ class ImportOutcomes(Observation):
     missing: list[str]
     """Modules that were not found, as Python names them, each once."""
     all_ok: bool
+    odd: list[str] | None = None
+    """Modules that are not the installed packages, or come from outside the environment."""
 
     def headline(self) -> str:
         """One line for people."""
-        if self.all_ok:
-            return f"all {len(self.modules)} imports work"
-        failed = (f"{name}: {it.error}" for name, it in self.modules.items() if not it.ok)
-        return "; ".join(failed)[:200]
+        failed = [f"{name}: {it.error}" for name, it in self.modules.items() if not it.ok]
+        works = [f"all {len(self.modules)} imports work"] if self.all_ok else []
+        return "; ".join([*works, *failed, *(self.odd or [])])[:200]
 
 
 class _Answer(BaseModel):
@@ -59,7 +80,7 @@ class _Answer(BaseModel):
 
 
 class ImportProbe(ProbeTool[ImportProbeArgs, ImportOutcomes]):
-    """Import modules in an environment and say which work, their versions, and why others fail."""
+    """Import modules; say which work, from which file, in which version, and why others fail."""
 
     script: ClassVar[str] = "imports.py"
     timeout_s: ClassVar[float] = 180.0
@@ -76,6 +97,7 @@ class ImportProbe(ProbeTool[ImportProbeArgs, ImportOutcomes]):
             modules=outcomes,
             missing=list(dict.fromkeys(missing)),
             all_ok=all(it.ok for it in outcomes.values()),
+            odd=list(filter(None, (it.oddity(name) for name, it in outcomes.items()))) or None,
         )
 
 

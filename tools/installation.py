@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 from packaging.utils import canonicalize_name
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from tools.base import CallContext, Observation, Risk
 from tools.command import Command, Result
@@ -25,6 +26,9 @@ WITH_STDIN = ("sh", "-c", 'cat | exec "$0" "$@"')
 """Makes standard input a pipe; a socket, as over ssh, cannot be opened as ``/dev/stdin``."""
 
 
+NOTHING = "nothing would be installed: what was asked for is there already"
+
+
 class RequirementsArgs(ProbeArgs):
     """What is to be installed, and what must hold meanwhile."""
 
@@ -32,12 +36,9 @@ class RequirementsArgs(ProbeArgs):
         min_length=1, description="As pip reads them: transformers>=5.2."
     )
     constraints: tuple[Requirement, ...] = Field(
-        default=(),
-        description="Versions that must hold if the package is installed: torch==2.13.0.",
+        default=(), description="What must hold for all that is installed: torch==2.13.0."
     )
-    extra_index: tuple[str, ...] = Field(
-        default=(), description="Addresses of further package indexes."
-    )
+    extra_index: tuple[str, ...] = Field(default=(), description="Further package indexes.")
 
 
 class Move(Observation):
@@ -62,6 +63,8 @@ class Resolution(Observation):
     """The lines that say why."""
     requires_python: str = ""
     """The Python that the wanted version asks for, such as ``>=3.10.0``."""
+    note: str | None = None
+    """What it means that there are no moves."""
 
     def headline(self) -> str:
         """One line for people."""
@@ -71,7 +74,7 @@ class Resolution(Observation):
         moved = [it for it in self.moves if it.from_version]
         steps = [f"{it.name} {it.from_version} -> {it.to_version}" for it in moved]
         added = len(self.moves) - len(moved)
-        return ", ".join(steps + [f"{added} new"] * (added > 0)) or "nothing would be installed"
+        return ", ".join(steps + [f"{added} new"] * (added > 0)) or NOTHING
 
 
 class PipResolve(ProbeTool[RequirementsArgs, Resolution]):
@@ -85,7 +88,7 @@ class PipResolve(ProbeTool[RequirementsArgs, Resolution]):
         """Read the answer; that pip says no is an answer too."""
         answer = self.answer(args, call, result, Resolution)
         if answer.ok:
-            return answer
+            return answer.model_copy(update={"note": None if answer.moves else NOTHING})
         printed = result.stdout.split(f"\n{call.marker} ")[0]
         text = f"{result.stderr}\n{printed}\n{answer.error}"
         kind = error_kind(text)
@@ -117,15 +120,52 @@ def _installation(result: Result) -> Installation:
     return Installation(installed=installed, conflicts=conflicts, already=already)
 
 
-class PipInstall(PipTool[RequirementsArgs, Installation]):
+def _pinned(text: str) -> bool:
+    """Whether a requirement is one version of a package, or names a file or an address."""
+    found = re.fullmatch(r"[\w.-]+\s*(\[[^\]]*\])?\s*===?\s*[^\s*,;]+\s*(;.*)?", text)
+    return found is not None or "/" in text
+
+
+class InstallArgs(RequirementsArgs):
+    """What is to be installed, and how."""
+
+    reinstall: bool | None = Field(
+        default=None, description="Mend damaged files: the same versions again."
+    )
+
+    @model_validator(mode="after")
+    def _reinstalls_what_it_names(self) -> Self:
+        moving = [text for text in self.requirements if not _pinned(text)]
+        if self.reinstall and moving:
+            words = "reinstall moves no version: name it, as pip_show tells it"
+            raise ValueError(f"{words}: {moving[0]}==VERSION instead of {moving[0]}")
+        return self
+
+    @field_validator("reinstall")
+    @classmethod
+    def _left_out(cls, value: bool | None) -> bool | None:
+        return value or None
+
+
+class PipInstall(PipTool[InstallArgs, Installation]):
     """Install packages with pip."""
 
     risk = Risk.CHANGE
     needs = ("pip_works", "environment_writable")
 
-    def command(self, args: RequirementsArgs, call: CallContext) -> Command:
+    def title(self, args: InstallArgs) -> str:
+        """Say whether it is to be new, or the same again."""
+        return (
+            "Write the files of installed packages again."
+            if args.reinstall
+            else super().title(args)
+        )
+
+    def command(self, args: InstallArgs, call: CallContext) -> Command:
         """Return ``pip install``; constraints travel on standard input."""
         words = ["install", "--progress-bar", "off"]
+        if args.reinstall:
+            words += ["--force-reinstall", "--no-deps"]
         if args.constraints:
             words += ["-c", "/dev/stdin"]
         for url in args.extra_index:
@@ -136,7 +176,7 @@ class PipInstall(PipTool[RequirementsArgs, Installation]):
         stdin = "".join(f"{line}\n" for line in args.constraints)
         return replace(command, argv=WITH_STDIN + command.argv, stdin=stdin)
 
-    def parse(self, args: RequirementsArgs, call: CallContext, result: Result) -> Installation:
+    def parse(self, args: InstallArgs, call: CallContext, result: Result) -> Installation:
         """Read what was installed.
 
         Raises:
@@ -146,7 +186,7 @@ class PipInstall(PipTool[RequirementsArgs, Installation]):
             raise self.refusal(args, result)
         return _installation(result)
 
-    def undo_text(self, args: RequirementsArgs) -> str:
+    def undo_text(self, args: InstallArgs) -> str:
         """Say how it is undone."""
         return "by hand: install the versions that were there before; the transcript names them"
 

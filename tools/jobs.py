@@ -167,27 +167,34 @@ class JobLog(Observation):
     """Where the next piece begins."""
     size_bytes: int
     """Size of the whole log."""
+    state: str = ""
+    """How the job stands, as ``job_status`` has it; empty where that is not known."""
+    cpu_s: float = 0.0
+    """CPU time of its running processes, in seconds: what grows though it writes nothing."""
 
     def headline(self) -> str:
-        """How much it is, and how far the log goes on."""
-        return f"{len(self.text)} characters, up to byte {self.next_offset} of {self.size_bytes}"
+        """How much it is, how far the log goes on, and how the job stands."""
+        read = f"{len(self.text)} characters, up to byte {self.next_offset} of {self.size_bytes}"
+        return f"{read}; the job: {self.state}" if self.state else read
 
 
 class JobLogs(Tool[JobLogsArgs, JobLog]):
-    """Read a piece of a job's log, from any byte on."""
+    """Read a piece of a job's log, from any byte on, and see whether the job works."""
 
     def command(self, args: JobLogsArgs, call: CallContext) -> Command:
         """Return the script that prints the piece and counts its bytes."""
         words = (args.job, args.stream, str(args.offset), str(args.limit_bytes))
-        return script(call, "job_logs", words, LOG_PARTS)
+        return script(call, "job_logs", words, STATUS_PARTS)
 
     def parse(self, args: JobLogsArgs, call: CallContext, result: Result) -> JobLog:
         """Read the piece."""
-        answers = read_answers(call, result)
+        answers = {"state": "", "ticks": "0", "tick_hz": "1", **read_answers(call, result)}
         return JobLog(
             text=answers.get("text", ""),
             next_offset=number(answers, "next"),
             size_bytes=number(answers, "size"),
+            state=answers["state"],
+            cpu_s=number(answers, "ticks") / number(answers, "tick_hz"),
         )
 
     def subjects(self, args: JobLogsArgs) -> tuple[Subject, ...]:

@@ -14,6 +14,23 @@ _ERROR = re.compile(
 )
 _PERCENT = re.compile(r"^(.*?\d{1,3}(?:\.\d+)?\s?%)")
 _OF_TOTAL = re.compile(r"(?<![\w./-])\d+/\d+(?![\w./-])")
+_VOLATILE = re.compile(
+    "|".join(
+        (
+            r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?",
+            r"\b\d\d?:\d\d:\d\d(?:[.,]\d+)?",
+            r"\b\d+(?:\.\d+)?\s?(?:ms|s|secs?|seconds?|min|minutes?)\b",
+            r"0x[0-9a-fA-F]+|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b",
+            r"\b(?=[a-f]*\d)[0-9a-f]{12,64}\b",
+            r"/tmp/[^\s:'\"]+",  # noqa: S108
+            r"(?i:\b(?:pid|process|thread|port)\W{0,2}\d+)|\be\d+\b",
+            r"(?<![\w.])(?<!\d/)(?<!of )\d{4,}"
+            r"(?!\d|\.\d|\s?(?:%|[kKMGT]?i?B\b|bytes\b|/\s?\d|of\b))",
+        )
+    )
+)
+"""Dates, times of day, durations, addresses and ids, files below /tmp, pids and ports, events; and
+any other whole number of four digits or more that is no amount."""
 
 
 def plain(text: str) -> str:
@@ -47,6 +64,15 @@ def earliest_error(text: str) -> str:
         if _ERROR.search(_unframed(line)):
             return _message(lines[number:])
     return ""
+
+
+def steady(text: str) -> str:
+    """Return a message without what differs each time it is said: times, pids, ports, ids.
+
+    Small numbers (exit codes, versions) and amounts (``5.1 GB``, ``3 of 10``, ``45%``) stay: where
+    they change, something has happened.
+    """
+    return _VOLATILE.sub("#", text)
 
 
 def _end_of_traceback(lines: list[str], prefix: str) -> str:

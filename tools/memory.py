@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from tools.base import Observation, Subject
 from tools.probe import ProbeArgs, ProbeTool
 
 MEMORY = Subject(kind="memory", key="host")
 """The host's memory and that of its GPUs: touched by what starts or stops a server."""
+
+
+MOVED_MIB = 256
+"""Memory of a host that comes and goes by itself."""
 
 
 class GpuMemory(Observation):
@@ -32,6 +36,11 @@ class MemoryState(Observation):
     gpus: tuple[GpuMemory, ...] = ()
     gpu_problem: str = ""
     """Why ``nvidia-smi`` gave no answer; empty where it is not installed."""
+
+    def unmoved(self, before: Self) -> bool:
+        """Whether no GPU's memory has changed, and the host's by no more than it does by itself."""
+        moved = abs(self.available_mib - before.available_mib) > MOVED_MIB
+        return not moved and (self.gpus, self.gpu_problem) == (before.gpus, before.gpu_problem)
 
     def headline(self) -> str:
         """Free memory in one line."""

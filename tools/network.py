@@ -22,9 +22,7 @@ def port_subject(port: int) -> Subject:
 class PortOwnerArgs(ProbeArgs):
     """Which port, on which address."""
 
-    host: Word = Field(
-        default="127.0.0.1", description="The address that a server would listen on."
-    )
+    host: Word = Field(default="127.0.0.1", description="The address to listen on.")
     port: Port = Field(description="The TCP port.")
     spare: tuple[Port, ...] = Field(
         default=(), max_length=1000, description="Ports to try instead, best first."

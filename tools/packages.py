@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from typing import Any, ClassVar
 
@@ -35,8 +36,23 @@ class Pin(Observation):
     requirement: str
 
 
+class AtStart(Observation):
+    """What changes the module path, or runs, whenever a Python starts."""
+
+    source: str
+    """A .pth file, sitecustomize or usercustomize, pyvenv.cfg, or a variable of the environment
+    (as the probe sees it: a server may be started with others)."""
+    lines: list[str] = Field(default_factory=list)
+    """Of a .pth file those that run code or name no folder of the environment; or the value. Of a
+    module its first ones."""
+    usual: bool | None = None
+    """True for what setuptools, virtualenv, an editable install or Debian write, as they do."""
+
+
 class EnvironmentState(Observation):
     """What an environment is; all but ``exists`` is meaningless where it does not exist."""
+
+    clock_fields = ("free_mib",)
 
     exists: bool
     python_version: str = ""
@@ -59,6 +75,8 @@ class EnvironmentState(Observation):
     versions: dict[str, str] = Field(default_factory=dict)
     """Installed version by normalized name."""
     pins: list[Pin] = Field(default_factory=list)
+    startup: list[AtStart] | None = None
+    """``None`` in recordings from before it was asked."""
 
     def headline(self) -> str:
         """One line for people."""
@@ -66,12 +84,14 @@ class EnvironmentState(Observation):
             return "there is no such interpreter"
         writable = "writable" if self.writable else f"not writable ({self.write_error})"
         pip = f"pip {self.pip_version}" if self.pip_version else "no working pip"
-        count = len(self.versions)
-        return f"Python {self.python_version}, {pip}, {count} packages, {writable}"
+        words = [f"Python {self.python_version}", pip, f"{len(self.versions)} packages", writable]
+        odd = [posixpath.basename(it.source) for it in self.startup or () if not it.usual]
+        words += [f"changed at its start by {' and '.join(odd)}"] if odd else []
+        return ", ".join(words)[:200]
 
 
 class PythonEnvironment(ProbeTool[PythonEnvironmentArgs, EnvironmentState]):
-    """Look at a Python environment: versions, installed packages, pins, whether it can be changed.
+    """Look at a Python environment: packages, pins, what changes its start, if it can be written.
 
     A file is created in its package folder and removed again, to know whether that works.
     """
@@ -214,10 +234,12 @@ class PipConflicts(Observation):
     """What does not fit in an environment."""
 
     conflicts: list[str]
+    fits: bool
+    """Whether there are no conflicts: the installed packages fit each other."""
 
     def headline(self) -> str:
         """One line for people."""
-        return "; ".join(self.conflicts)[:200] or "no broken requirements"
+        return "; ".join(self.conflicts)[:200] or "no conflicts: all packages fit each other"
 
 
 class PipCheck(PipTool[ProbeArgs, PipConflicts]):
@@ -236,4 +258,4 @@ class PipCheck(PipTool[ProbeArgs, PipConflicts]):
         conflicts = conflict_lines(result.stdout)
         if not result.ok and not conflicts:
             raise self.refusal(args, result)
-        return PipConflicts(conflicts=conflicts)
+        return PipConflicts(conflicts=conflicts, fits=not conflicts)

@@ -21,6 +21,8 @@ from tools.errors import BadReply, ToolFailed
 
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 """Exit codes by which shells and connectors say that a program cannot be started."""
+ALONE = ("-I", "-S")
+"""Start Python with the standard library alone: whatever breaks an environment is left out."""
 
 
 def environment(python: str) -> Subject:
@@ -47,6 +49,8 @@ class ProbeTool(Tool[P, Obs]):
 
     script: ClassVar[str]
     """File name in ``tools/probes``."""
+    options: ClassVar[tuple[str, ...]] = ()
+    """Of the interpreter."""
     timeout_s: ClassVar[float] = 60.0
 
     def payload(self, args: P) -> dict[str, Any]:
@@ -56,10 +60,8 @@ class ProbeTool(Tool[P, Obs]):
     def command(self, args: P, call: CallContext) -> Command:
         """Return ``PYTHON - MARKER PAYLOAD`` with the script on standard input."""
         script = _text_of(self.script)
-        payload = json.dumps(self.payload(args))
-        return Command.of(
-            args.python, "-", call.marker, payload, stdin=script, timeout_s=self.timeout_s
-        )
+        words = (args.python, *self.options, "-", call.marker, json.dumps(self.payload(args)))
+        return Command.of(*words, stdin=script, timeout_s=self.timeout_s)
 
     def parse(self, args: P, call: CallContext, result: Result) -> Obs:
         """Read the script's answer.

@@ -17,10 +17,12 @@ from tools.container_changes import (
 from tools.container_use import ContainerLogs, ContainerUse
 from tools.containers import InspectContainer, ListContainers
 from tools.docker_engine import DockerInfo
+from tools.edits import ReplaceInFile, SetAside
 from tools.endpoint import ChatCheck, HttpCheck
 from tools.engine_probe import EngineProbe
 from tools.errors import UnknownTool
 from tools.files import ReadFile
+from tools.folders import ListFolder
 from tools.host import HostFacts
 from tools.image_build import BuildImage
 from tools.image_manifest import ImageManifest
@@ -88,8 +90,11 @@ TOOLS: tuple[Tool[Any, Any], ...] = (
     JobStatus(),
     JobLogs(),
     StopJob(),
+    ListFolder(),
     ReadFile(),
     Grep(),
+    ReplaceInFile(),
+    SetAside(),
     Shell(),
 )
 """One of each; there is no discovery and no registration elsewhere."""

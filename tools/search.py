@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from tools.base import Args, CallContext, Observation, Subject, Tool
 from tools.command import Command, Ending, Result
 from tools.errors import ToolFailed
-from tools.files import TargetPath, Word, file_subject
+from tools.files import NamePattern, TargetPath, Word, file_subject
 
 LONGEST_LINE = 500
 """Characters of a line that are shown."""
@@ -21,15 +21,24 @@ LINE = re.compile(r"(?P<path>[^\0]+)\0(?P<line>\d+)(?P<sign>[:-])(?P<text>.*)")
 class GrepArgs(Args):
     """What to look for, and where."""
 
-    pattern: Word = Field(description="An extended regular expression (grep -E).")
-    path: TargetPath = Field(
-        description="Absolute path of a file, or of a folder that is searched with all below it."
-    )
+    pattern: Word = Field(description="An extended regular expression, never empty.")
+    path: TargetPath = Field(description="Absolute path of a file, or of a folder with all in it.")
+    include: NamePattern | None = Field(default=None, description="Only such files: *.pth.")
     ignore_case: bool = Field(default=False, description="Whether a and A are the same.")
     max_matches: int = Field(
         default=50, ge=1, le=1000, description="How many matches to show at most."
     )
     context_lines: int = Field(default=0, ge=0, le=20, description="Lines around each match.")
+
+    @field_validator("pattern", mode="before")
+    @classmethod
+    def _is_not_empty(cls, value: object) -> object:
+        if value == "":
+            raise ValueError(
+                "an empty pattern matches every line: say what to look for; list_folder names "
+                "files, and read_file reads one"
+            )
+        return value
 
 
 class Match(Observation):
@@ -74,6 +83,8 @@ class Grep(Tool[GrepArgs, Matches]):
             words.append("-i")
         if args.context_lines:
             words += ["-C", str(args.context_lines)]
+        if args.include:
+            words.append(f"--include={args.include}")
         # In the C locale a log with a few broken bytes is still text, and messages are English.
         return Command.of(*words, "-e", args.pattern, "--", args.path, env={"LC_ALL": "C"})
 

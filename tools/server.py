@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, Self
 
 from tools.base import CallContext, Observation, Risk, Subject, Tool, Watch
 from tools.command import Command, Result
@@ -74,6 +74,8 @@ class WatchServerArgs(WatchArgs):
 class ServerState(Observation):
     """How far a starting server is."""
 
+    clock_fields = ("waited_s",)
+
     state: State
     """exited: its process has ended, however · undecided: the time was over before."""
     code: int | None = None
@@ -89,6 +91,12 @@ class ServerState(Observation):
     port_owner: Literal["job", "other", ""] = ""
     """Who answered with 200; ``other``: a process that is not the job's, so not this server."""
     progress: str = ""
+
+    def unmoved(self, before: Self) -> bool:
+        """Whether nothing has happened; where it is up, or has ended, nothing is waited for."""
+        if self.state in ("healthy", "exited"):
+            return (self.state, self.code) == (before.state, before.code)
+        return super().unmoved(before)
 
     def headline(self) -> str:
         """State, and what explains it best."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from tools.base import Args, CallContext, Observation, Risk, Tool
 from tools.command import Command, Result
@@ -25,8 +26,18 @@ LAUNCHERS = re.compile(
 class ServerOptionsArgs(Args):
     """Whose options."""
 
-    argv: tuple[str, ...] = Field(min_length=1)
-    """Program and subcommand; ``--help`` is added."""
+    argv: tuple[str, ...] = Field(
+        min_length=1, description="Program and subcommand, without --help: it is added."
+    )
+
+    @field_validator("argv", mode="before")
+    @classmethod
+    def _without_help(cls, value: Any) -> Any:
+        """Take off what is added anyway."""
+        words = list(value) if isinstance(value, list | tuple) else value
+        while isinstance(words, list) and len(words) > 1 and words[-1] in ("--help", "-h"):
+            words.pop()
+        return words
 
 
 class HelpObservation(Observation):

@@ -37,22 +37,22 @@ class StartServiceArgs(Args):
     """Which image, what it runs, and what it gets of the target."""
 
     image: ImageRef
-    argv: tuple[Word, ...] = Field(default=(), description="Words behind the image's entrypoint.")
+    argv: tuple[Word, ...] = Field(default=(), description="Behind the entrypoint.")
     name: ContainerName
     host: str = Field(
-        default="127.0.0.1", pattern=_ADDRESS, description="The address that it listens on."
+        default="127.0.0.1", pattern=_ADDRESS, description="The address to listen on."
     )
     port: Port = 8000
     mounts: tuple[Mount, ...] = ()
     env: dict[EnvironmentName, Word] = Field(default_factory=dict)
     gpus: str = Field(default="", pattern=GPUS, description="Empty, all, or ids: 0,1.")
     ipc: Literal["", "host"] = ""
-    shm_mib: int = Field(default=0, ge=0, description="Shared memory; 0 for docker's own 64 MiB.")
+    shm_mib: int = Field(default=0, ge=0, description="0 for docker's own 64 MiB.")
     network: Literal["host", "bridge"] = "host"
     entrypoint: str = Field(
         default="",
         pattern=r"^([^-\x00][^\x00]*)?$",
-        description="A program instead of the image's entrypoint; empty keeps it.",
+        description="Empty keeps the image's own.",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import warnings
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from pydantic import Field, field_validator
 
@@ -13,6 +13,7 @@ from tools.base import Args, CallContext, Observation, Risk, Subject, Tool
 from tools.command import Command, Ending, Result
 from tools.files import TargetPath, Word
 from tools.host import HOST
+from tools.logs import steady
 
 
 class ShellArgs(Args):
@@ -45,6 +46,8 @@ class ShellArgs(Args):
 class ShellOutput(Observation):
     """What a command wrote and how it ended; a failing command is an answer too."""
 
+    clock_fields = ("how", "survivors")
+
     ending: Ending
     """exited, signaled, timed_out, or lost (its outcome is unknown)."""
     code: int | None
@@ -59,6 +62,14 @@ class ShellOutput(Observation):
     stderr_omitted: int = 0
     survivors: tuple[str, ...] = ()
     """Processes that kept running past the end, as ``pid command``."""
+
+    def unmoved(self, before: Self) -> bool:
+        """Whether it came to the same; what a failure says may differ in pids, times and ports."""
+        if self.code == 0:
+            return super().unmoved(before)
+        ends = [(seen.ending, seen.code, seen.signal) for seen in (self, before)]
+        said = [steady(seen.stdout + seen.stderr) for seen in (self, before)]
+        return ends[0] == ends[1] and said[0] == said[1]
 
     def headline(self) -> str:
         """How it ended, and the last line that it wrote."""

@@ -24,8 +24,10 @@ Python = Annotated[str, Field(pattern=r"^(.*/)?python[0-9.]*$")]
 class WatchArgs(Args):
     """Where the server is asked, and when to give up."""
 
-    url: str = Field(pattern=r"^https?://")
-    """Answers 200 when the server is up."""
+    url: str = Field(
+        pattern=r"^https?://",
+        description="The health URL, such as http://127.0.0.1:8000/health.",
+    )
     stuck_after_s: float = Field(120.0, gt=0)
     """So many seconds without a byte of log or a tick of CPU time mean that it hangs."""
     limit_s: float = Field(1800.0, gt=0)

@@ -16,7 +16,8 @@ class WeightsStateArgs(ProbeArgs):
     """Which folder."""
 
     python: Word = Field(default="python3", description="A Python, 3.8 or newer, on the target.")
-    folder: TargetPath = Field(description="The model's folder on the target.")
+    folder: TargetPath
+    """Of the model."""
 
 
 class BadShard(Observation):
@@ -31,6 +32,8 @@ class BadShard(Observation):
 
 class LocalWeights(Observation):
     """What a folder holds of a model."""
+
+    clock_fields = ("free_mib",)
 
     folder_found: bool
     config: bool = False

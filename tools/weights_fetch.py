@@ -52,24 +52,26 @@ Endpoint = Annotated[str, StringConstraints(pattern=r"^(https?://[^\s@]+)?$")]
 class FetchConfigArgs(Args):
     """What to fetch, with which image, and where to."""
 
-    image: ImageRef = Field(description="An image on the host whose Python has huggingface_hub.")
-    repo: Repo = Field(description="The model's name on the hub, such as org/name.")
+    image: ImageRef = Field(description="One whose Python has huggingface_hub.")
+    repo: Repo = Field(description="Such as org/name.")
     revision: Revision = Field(default="main", description="A commit, branch or tag.")
-    folder: MountPath = Field(description="Where to on the host; made where it is missing.")
-    endpoint: Endpoint = Field(default="", description="Another hub than the library's own.")
+    folder: MountPath = Field(description="Where to.\n\nMade where it is missing.")
+    endpoint: Endpoint = Field(default="", description="Of another hub.")
 
 
 class FetchWeightsArgs(FetchConfigArgs):
     """What to fetch, with which image, and where to."""
 
     most_gb: float = Field(
-        default=0.0, ge=0, description="Refused, before it begins, where it is more; 0: no bound."
+        default=0.0, ge=0, description="Refused where it is more.\n\n0: no bound."
     )
     limit_s: float = Field(default=14400.0, gt=0, description="What is there by then is kept.")
 
 
 class FetchedConfig(Observation):
     """A model's config.json, and what all its files would take."""
+
+    clock_fields = ("free_mib",)
 
     repo: str
     commit: str
@@ -96,6 +98,8 @@ class FetchedConfig(Observation):
 
 class FetchedWeights(Observation):
     """A model's files, checked against the sizes that the hub names."""
+
+    clock_fields = ("free_mib",)
 
     repo: str
     commit: str

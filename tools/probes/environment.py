@@ -17,10 +17,24 @@ import importlib.metadata  # noqa: E402
 import importlib.util  # noqa: E402
 import json  # noqa: E402
 import re  # noqa: E402
+import site  # noqa: E402
 import sysconfig  # noqa: E402
 import tempfile  # noqa: E402
 
 sys.path[:] = PATH
+SITE = site.getsitepackages() + ([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])
+INSIDE = [os.path.realpath(folder) for folder in [sys.prefix, STDLIB, *SITE]]
+VARIABLES = ("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "LD_PRELOAD", "LD_LIBRARY_PATH")
+USUAL = re.compile(
+    r"_virtualenv\.pth: import _virtualenv"
+    r"|distutils-precedence\.pth: import os; var = 'SETUPTOOLS_USE_DISTUTILS'; "
+    r"enabled = os\.environ\.get\(var, '\w+'\) == 'local'; "
+    r"enabled and __import__\('_distutils_hack'\)(\.\w+\(\))?;?"
+    r"|__editable__[^:]*\.pth: (/[^\n]*|import __editable__\w+; __editable__\w+\.install\(\))"
+    r"|sitecustomize\.py: try:\n    import apport_python_hook\nexcept ImportError:\n    pass\n"
+    r"else:\n    apport_python_hook\.install\(\)"  # Debian's own
+)
+MOST_LINES, MOST_CHARACTERS, MOST_BYTES = 10, 300, 65536  # of one source that are told or read
 
 
 def reason(error):
@@ -121,6 +135,66 @@ def pins(distributions, wanted):
     return found
 
 
+def at_start():
+    """What changes the module path, or runs, whenever this Python starts."""
+    found = [source(name, [os.environ[name]]) for name in VARIABLES if os.environ.get(name)]
+    if sys.prefix != sys.base_prefix and sys.base_prefix in site.PREFIXES:
+        settings = os.path.join(sys.prefix, "pyvenv.cfg")
+        found.append(source(settings, ["include-system-site-packages = true"]))
+    for path in path_files():
+        lines = [line for line in lines_of(path) if not is_own(path, line)]
+        if lines:
+            found.append(source(path, lines))
+    for name in ("sitecustomize", "usercustomize")[: 2 if site.ENABLE_USER_SITE else 1]:
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ImportError, ValueError):  # the module that stands there was made by hand
+            continue
+        if spec is not None and spec.origin:
+            lines = lines_of(spec.origin) if spec.origin.endswith(".py") else []
+            found.append(source(spec.origin, lines))
+    return found
+
+
+def source(name, lines):
+    if USUAL.fullmatch("%s: %s" % (os.path.basename(name), "\n".join(lines))):
+        return {"source": name, "lines": [], "usual": True}
+    kept = [line[:MOST_CHARACTERS] for line in lines[:MOST_LINES]]
+    left = len(lines) - len(kept)
+    return {"source": name, "lines": kept + ["(%d more lines)" % left] * (left > 0)}
+
+
+def path_files():
+    """The .pth files that are read at the start."""
+    for folder in SITE:
+        try:
+            names = sorted(os.listdir(folder))
+        except OSError:
+            continue
+        for name in names:
+            if name.endswith(".pth"):
+                yield os.path.join(folder, name)
+
+
+def lines_of(path):
+    """The lines of a file that are neither empty nor a comment."""
+    try:
+        with open(path, "rb") as file:
+            text = file.read(MOST_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        return ["(%s)" % reason(error)]
+    return [line.rstrip() for line in text.splitlines() if line.strip() and line[0] != "#"]
+
+
+def is_own(path, line):
+    """Whether a line of a .pth file is a path that exists and lies in this environment."""
+    place = os.path.join(os.path.dirname(path), line)
+    if not os.path.exists(place):
+        return False
+    real = os.path.join(os.path.realpath(place), "")
+    return any(real.startswith(os.path.join(folder, "")) for folder in INSIDE)
+
+
 def main():
     payload = json.loads(PAYLOAD)
     distributions = installed()
@@ -139,6 +213,7 @@ def main():
         "ensurepip": importlib.util.find_spec("ensurepip") is not None and not externally_managed,
         "versions": {name: str(dist.version) for name, dist in sorted(distributions.items())},
         "pins": pins(distributions, payload["pins_of"]),
+        "startup": at_start(),
     }
     answer.update(storage(nearest_folder(sysconfig.get_path("purelib"))))
     answer.update(pip_state())
