@@ -157,4 +157,5 @@ PORT_FREE = Check(
     of_port,
     REACHED,
     of_candidate=False,
+    same_by=("host", "port"),
 )

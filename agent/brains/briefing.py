@@ -16,6 +16,7 @@ from agent.brains.render import Fence, headline, result, short
 from agent.brains.schemas import said_arguments
 from agent.brains.suggestions import Suggestion
 from agent.brains.texts import template
+from agent.check import Standing
 from agent.checks import checks_of, standing
 from agent.fold import View
 from agent.records import CallRecord
@@ -142,22 +143,31 @@ def _used(view: View) -> str:
 
 
 def _checks(view: View, fence: Fence) -> list[str]:
+    """Tell of the goal's checks each, of others only what stands in the way; the rest by name."""
+    wanted, site = view.need_goal().all_checks, site_of(view)
+    known = checks_of(site)
     rows: list[str] = []
-    wanted = view.need_goal().all_checks
-    known = checks_of(site_of(view))
+    hold: list[str] = []
     for name in (*wanted, *(name for name in known if name not in wanted)):
-        now = standing(view, known[name])
-        verdict = now.verdict
-        if name not in wanted and (verdict.passed is not False or not now.evidence):
-            continue  # of other checks only what is known to stand in the way
-        if verdict.passed:
-            rows.append(f"{name}: holds{_cited(now.evidence)}")
-        elif verdict.passed is None:
-            rows.append(f"{name}: not known yet; its own look decides, with its own arguments")
-        else:
-            words = f" {fence.line(verdict.text)}" if verdict.text else ""
-            rows.append(f"{name}: fails{_cited(now.evidence)}{words}")
-    return rows
+        check, now = known[name], standing(view, known[name])
+        if name not in wanted and now.verdict.passed:
+            hold.append(name)
+        elif name in wanted or (now.verdict.passed is False and now.evidence):
+            look = check.probe(view, site) if now.verdict.passed is None else None
+            rows.append(f"{name}: {_verdict(now, look, fence)}")
+    return [*rows, f"others that hold: {', '.join(hold)}"] if hold else rows
+
+
+def _verdict(now: Standing, look: ToolCall | None, fence: Fence) -> str:
+    verdict = now.verdict
+    if verdict.passed:
+        return f"holds{_cited(now.evidence)}"
+    if verdict.passed is None:
+        return f"not known yet; its look: {_call(look, fence, 300)}" if look else "not known yet"
+    lines = [line for line in (verdict.failure or "").splitlines() if line.strip()]
+    said = [verdict.text, *(lines if len(lines) == 1 else ())]
+    words = ": ".join(filter(None, dict.fromkeys(said)))
+    return f"fails{_cited(now.evidence)}" + (f" {fence.line(words)}" if words else "")
 
 
 def _claimed(view: View, fence: Fence) -> list[str]:

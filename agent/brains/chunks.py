@@ -7,7 +7,7 @@ repeat names. What a piece belongs to is told by all three together.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from agent.brains.content import read_content
@@ -15,6 +15,7 @@ from agent.brains.thinking import Visible
 
 _REASONING = ("reasoning_content", "reasoning", "thinking")
 _HEAD = ("id", "created", "model", "system_fingerprint", "service_tier")
+_PLAIN = frozenset({"content", "role"})
 _MOST_LOOKS = 50
 """How often it is looked whether a call's arguments are whole."""
 
@@ -86,6 +87,8 @@ class Assembler:
         """Visible text of the chunk that was added last."""
         self._visible = Visible()
         self._head: dict[str, Any] = {}
+        self._missing: tuple[str, ...] = _HEAD
+        """What no chunk has told of the head yet."""
         self._index: Any = None
         self._begun = False
         self._text: list[str] = []
@@ -105,20 +108,22 @@ class Assembler:
     def add(self, chunk: Any) -> None:
         """Take the next chunk."""
         self.text_delta = ""
-        if not isinstance(chunk, Mapping):
+        if not isinstance(chunk, dict):
             return
-        if len(self._head) < len(_HEAD):
-            self._head = {key: chunk[key] for key in _HEAD if chunk.get(key)} | self._head
+        for key in self._missing:
+            if chunk.get(key):
+                self._head[key] = chunk[key]
+                self._missing = tuple(name for name in _HEAD if name not in self._head)
         if chunk.get("error") or chunk.get("object") == "error":
             self._error = chunk.get("error") or dict(chunk)
-        if isinstance(chunk.get("usage"), Mapping):
+        if isinstance(chunk.get("usage"), dict):
             self._usage = chunk["usage"]
         choices = chunk.get("choices")
         for choice in choices if isinstance(choices, list) else ():
-            if isinstance(choice, Mapping):
+            if isinstance(choice, dict):
                 self._add_choice(choice)
 
-    def _add_choice(self, choice: Mapping[str, Any]) -> None:
+    def _add_choice(self, choice: dict[str, Any]) -> None:
         index = choice.get("index") or 0
         if not self._begun:
             self._index, self._begun = index, True
@@ -127,15 +132,19 @@ class Assembler:
         if choice.get("finish_reason") is not None:
             self._finish = choice["finish_reason"]
         delta, message = choice.get("delta"), choice.get("message")
-        if isinstance(delta, Mapping) and delta:
+        if isinstance(delta, dict) and delta:
             self._add_delta(delta)
-        elif isinstance(message, Mapping):
+        elif isinstance(message, dict):
             self._add_message(message)
 
-    def _add_delta(self, delta: Mapping[str, Any]) -> None:
+    def _add_delta(self, delta: dict[str, Any]) -> None:
         content = delta.get("content")
         if content is not None:
             self._add_content(content)
+        if not delta.keys() <= _PLAIN:  # most tokens bring nothing else
+            self._add_rest(delta)
+
+    def _add_rest(self, delta: dict[str, Any]) -> None:
         for field in _REASONING:
             if isinstance(delta.get(field), str):
                 self._thought.setdefault(field, []).append(delta[field])
@@ -143,9 +152,9 @@ class Assembler:
             self._refusal.append(delta["refusal"])
         pieces = delta.get("tool_calls")
         for piece in pieces if isinstance(pieces, list) else (pieces,):
-            if isinstance(piece, Mapping):
+            if isinstance(piece, dict):
                 self._add_piece(piece)
-        if isinstance(delta.get("function_call"), Mapping):
+        if isinstance(delta.get("function_call"), dict):
             self._add_older(delta["function_call"])
 
     def _add_content(self, content: Any) -> None:
@@ -162,7 +171,7 @@ class Assembler:
             self._length += len(content)
             self.text_delta += self._visible.feed(content)
 
-    def _add_message(self, message: Mapping[str, Any]) -> None:
+    def _add_message(self, message: dict[str, Any]) -> None:
         """Take a whole message, which may hold what pieces brought before, once more."""
         message = dict(message)
         content = message.get("content")
@@ -180,13 +189,13 @@ class Assembler:
         """Whether the calls of a whole message hold those that came before."""
         if not isinstance(entries, list):
             return False
-        functions = [entry.get("function") for entry in entries if isinstance(entry, Mapping)]
-        names = [one.get("name") for one in functions if isinstance(one, Mapping)]
+        functions = [entry.get("function") for entry in entries if isinstance(entry, dict)]
+        names = [one.get("name") for one in functions if isinstance(one, dict)]
         return names[: len(self._calls)] == [call.name for call in self._calls]
 
-    def _add_piece(self, piece: Mapping[str, Any]) -> None:
+    def _add_piece(self, piece: dict[str, Any]) -> None:
         inner = piece.get("function")
-        function = inner if isinstance(inner, Mapping) else piece
+        function = inner if isinstance(inner, dict) else piece
         index, name = _number(piece.get("index")), _string(function.get("name"))
         given_id, arguments = _string(piece.get("id")), function.get("arguments")
         call = self._call_of(index, given_id, name)
@@ -200,7 +209,7 @@ class Assembler:
         self._by_id[call.id] = call
         call.add(arguments)
 
-    def _add_older(self, piece: Mapping[str, Any]) -> None:
+    def _add_older(self, piece: dict[str, Any]) -> None:
         self._older = self._older or _Call(None, "", "")
         self._older.name = self._older.name or _string(piece.get("name"))
         self._older.add(piece.get("arguments"))

@@ -62,12 +62,13 @@ class Parsed:
     """What had to be mended, for the record."""
 
 
-def parse(response: Any, tools: Sequence[Mapping[str, Any]]) -> Parsed:
+def parse(response: Any, tools: Sequence[Mapping[str, Any]] | Toolbox) -> Parsed:
     """Read a response.
 
     Args:
         response: The decoded body, whatever it is.
-        tools: The tools as they were sent, as OpenAI function schemas.
+        tools: The tools as they were sent, as OpenAI function schemas; or a toolbox of them, where
+            many replies are read.
 
     Raises:
         NotAReply: it is no chat completion, or says that there was an error.
@@ -75,7 +76,7 @@ def parse(response: Any, tools: Sequence[Mapping[str, Any]]) -> Parsed:
     choice = _choice(response)
     message = _message(choice)
     finish = _whole(text_of(choice.get("finish_reason"))[:_LONGEST_FINISH])
-    toolbox = Toolbox(tools)
+    toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
     reading = _Reading(toolbox, finish.lower() in _CUT)
     content = read_content(message.get("content", choice.get("text")))
     field, reasoning = _reasoning(message)

@@ -32,6 +32,8 @@ LONGEST_TIMES = 4
 _LOOK_S = 10.0
 """How long a server's own routes may be silent: they say what they know at once."""
 _LARGEST_LOOK = 8 * 2**20
+_REST_S = 0.25
+"""So long a stream may take to end after its last event, for its connection to be used again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,8 @@ class Endpoint:
         self._timeout_s, self._connect_s = timeout_s, connect_s
         self._total_s = total_s or timeout_s * LONGEST_TIMES
         self._opened: openai.OpenAI | None = None
+        self._ends = True
+        """Whether this server's streams end soon after their last event."""
 
     def __enter__(self) -> Endpoint:
         return self
@@ -141,12 +145,14 @@ class Endpoint:
         began = time.monotonic()
         reader = ReplyReader(on_text)
         with closing(self._send(url, body, self._timeout_s)) as response:
+            pieces = self._pieces(response, url, began + self._total_s)
             try:
-                reply = reader.read(self._pieces(response, url, began + self._total_s))
+                reply = reader.read(pieces)
             except ModelFailed as error:
                 failure = self._placed(error.failure, url)
                 cause = self._key.cleaned(error.__cause__) if error.__cause__ else None
                 raise ModelFailed(replace(failure, status=failure.status or 200)) from cause
+            self._ends = self._ends and _read_out(response)
         first_s = None if reader.first_at is None else reader.first_at - began
         return Answer(reply, time.monotonic() - began, first_s)
 
@@ -226,3 +232,23 @@ class Endpoint:
         """Say of which model and where."""
         text = failure.text if shown(url) in failure.text else f"{shown(url)}: {failure.text}"
         return replace(failure, text=one_line(self._key.clean(text)))
+
+
+def _read_out(response: httpx2.Response) -> bool:
+    """Read what follows a stream's last event, and tell whether it ended soon.
+
+    Only then is its connection kept; a new one for each reply takes several round trips.
+    """
+    import httpx2
+
+    if response.is_closed or not isinstance(response.stream, httpx2.SyncByteStream):
+        return True
+    until = time.monotonic() + _REST_S
+    response.request.extensions["timeout"]["read"] = _REST_S
+    try:
+        for _ in response.stream:
+            if time.monotonic() > until:
+                return False
+    except (httpx2.HTTPError, httpx2.StreamError, OSError):
+        return False
+    return True

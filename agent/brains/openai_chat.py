@@ -19,6 +19,7 @@ from agent.brains.dialect import Dialect
 from agent.brains.dialects import NotAReply, Parsed, parse
 from agent.brains.failures import Failure, Kind, ModelFailed
 from agent.brains.meter import Meter
+from agent.brains.names import Toolbox
 from agent.brains.patience import patiently
 from agent.brains.projection import Projection
 from agent.brains.render import Fence
@@ -75,7 +76,7 @@ class _Talk:
 
     view: View
     fence: Fence
-    tools: list[dict[str, Any]]
+    tools: Toolbox
     tools_json: bytes
     projection: Projection
 
@@ -143,7 +144,7 @@ class OpenAIChat:
             self._talk = _Talk(
                 view,
                 fence,
-                tools,
+                Toolbox(tools),
                 _json(tools) if native else b"",
                 Projection(view, system.strip(), self.dialect, fence, self.clean),
             )

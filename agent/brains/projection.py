@@ -28,6 +28,10 @@ AIM = 0.6
 GAIN = 0.1
 """A shortening that frees less than this share has gained nothing; three of them end the run."""
 MOST_IN_VAIN = 3
+_KEPT_BYTES = 31 * 2**20
+"""A block of this size, once freed, makes glibc keep memory of such sizes at hand: else it takes
+each request's megabytes anew from the kernel, page by page, which takes longer than to fill them.
+Nothing is written to the block, so it costs nothing itself."""
 _LESS = 1500
 """Characters of a result of the last turns, where even those have to be shortened."""
 
@@ -52,6 +56,7 @@ class Projection:
             fence: the run's fence.
             clean: takes secrets out of text.
         """
+        bytes(_KEPT_BYTES)
         self._view, self._dialect, self._fence, self._clean = view, dialect, fence, clean
         self._turns: list[_Turn] = []
         self._seen = 0

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any, TypeGuard
+from typing import Any
 
 from agent.brains.chunks import Assembler
 from agent.brains.failures import Failure, Kind, ModelFailed, classify, one_line
@@ -60,10 +60,8 @@ class ReplyReader:
                 self.first_at = self.first_at or time.monotonic()
                 chunk = _sound(data)
                 reply.add(chunk)
-                rows = chunk.get("choices")
-                choices = [row for row in rows if isinstance(row, dict)] if _is_list(rows) else []
-                chosen |= bool(choices)
-                finished |= any(choice.get("finish_reason") for choice in choices)
+                begun, ended = _told(chunk)
+                chosen, finished = chosen or begun, finished or ended
                 if self._on_text and reply.text_delta:
                     self._on_text(reply.text_delta)
         except ModelFailed as error:
@@ -78,8 +76,11 @@ class ReplyReader:
         return reply.result()
 
 
-def _is_list(value: Any) -> TypeGuard[list[Any]]:
-    return isinstance(value, list)
+def _told(chunk: dict[str, Any]) -> tuple[bool, bool]:
+    """Tell whether a chunk has a choice, and whether one of its choices is at its end."""
+    rows = chunk.get("choices")
+    choices = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    return bool(choices), any([row.get("finish_reason") for row in choices])
 
 
 def _all(events: Events, pieces: Iterator[bytes]) -> Iterator[Any]:

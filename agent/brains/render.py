@@ -26,6 +26,8 @@ MOST_ITEMS = 200
 """So many items of one list are shown."""
 SHORT_LINE = 200
 _DEEPEST = 6
+_MANY = 12
+"""More plain values than this, such as the versions of packages, stand in one line."""
 _ALIKE = 3
 """From so many rows on, what all say alike is said once."""
 _ABSENT = object()
@@ -96,15 +98,23 @@ def observation(data: Mapping[str, Any], most: int) -> str:
     """Write an observation as ``name: value`` lines; what is empty is left out."""
     rows: list[str] = []
     room = most
-    for name, value in data.items():
-        if _is_empty(value):
-            continue
+    for name, value in _telling_first(data):
         text = _entry(name, value, 0)
         rows.append(text)
         room -= len(text)
         if room < 0:
             break
     return "\n".join(rows)
+
+
+def _telling_first(data: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Order fields by how much they tell for their length; what is empty is left out."""
+    rows = [(key, value) for key, value in data.items() if not _is_empty(value)]
+    return sorted(rows, key=lambda row: len(str(row[1])) if _is_nested(row[1]) else 0)
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, Mapping | list | tuple)
 
 
 def _is_empty(value: Any) -> bool:
@@ -116,8 +126,11 @@ def _entry(name: str, value: Any, depth: int) -> str:
     if isinstance(value, str) and "\n" in value.rstrip("\n"):
         return f"{pad}{name}: |\n{clip(value.rstrip(), MOST_TEXT)}"
     if isinstance(value, Mapping) and value and depth < _DEEPEST:
-        kept = [(key, item) for key, item in value.items() if not _is_empty(item)]
-        inner = [_entry(str(key), item, depth + 1) for key, item in _some(kept)]
+        if len(value) > _MANY and not any(map(_is_nested, value.values())):
+            words = ", ".join(f"{key} {_scalar(item)}" for key, item in _some(value.items()))
+            return f"{pad}{name}: {clip(words, MOST_TEXT)}"
+        kept = _some(_telling_first(value))
+        inner = [_entry(str(key), item, depth + 1) for key, item in kept]
         return f"{pad}{name}:\n" + "\n".join(inner)
     if isinstance(value, list | tuple) and value and depth < _DEEPEST:
         return f"{pad}{name}:{_items(value, depth)}"

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
+
+_DECODER = json.JSONDecoder()
+_NOTHING = object()
+"""No event is complete yet; ``None`` could be one."""
 
 
 class BadEvent(ValueError):
@@ -35,51 +40,55 @@ class Events:
         self._rest += piece
         if b"\n" not in piece:
             return
-        *lines, rest = bytes(self._rest).split(b"\n")
-        self._rest = bytearray(rest)
-        for line in lines:
-            yield from self._line(line.rstrip(b"\r").decode("utf-8", "replace"))
+        whole, _, self._rest = self._rest.rpartition(b"\n")
+        for line in whole.decode("utf-8", "replace").split("\n"):
+            found = self._line(line.rstrip("\r"))
+            if found is not _NOTHING:
+                yield found
 
     def end(self) -> Iterator[Any]:
         """Yield what stands in a last line without an end; a half one is dropped."""
         line, self._rest = bytes(self._rest), bytearray()
-        try:
-            yield from self._line(line.strip().decode("utf-8", "replace"))
-        except BadEvent:
-            return
+        with suppress(BadEvent):
+            found = self._line(line.strip().decode("utf-8", "replace"))
+            if found is not _NOTHING:
+                yield found
 
-    def _line(self, line: str) -> Iterator[Any]:
+    def _line(self, line: str) -> Any:
+        """Return what is complete with this line; a stream has a line or two for each token."""
         if self.done:
-            return
+            return _NOTHING
         if not line:
             self._must_be_closed()
             self._is_error = False
-            return
+            return _NOTHING
         name, _, value = line.partition(":")
-        value = value.removeprefix(" ")
+        if name in ("data", "error"):
+            self._is_error |= name == "error"
+            return self._data(value.strip())
         if name == "event":
             self._is_error = value.strip() == "error"
-        elif name in ("data", "error"):
-            self._is_error |= name == "error"
-            yield from self._data(value)
+        return _NOTHING
 
-    def _data(self, value: str) -> Iterator[Any]:
-        if value.strip() == "[DONE]":
+    def _data(self, value: str) -> Any:
+        if value == "[DONE]":
             self._must_be_closed()
             self.done = True
-            return
+            return _NOTHING
         text = f"{self._open}\n{value}" if self._open else value
-        if not text.strip():
-            return
+        if not text:
+            return _NOTHING
         try:
-            data = json.loads(text)
+            data, end = _DECODER.raw_decode(text)
         except (ValueError, RecursionError):
+            end = -1
+        if end != len(text):
             self._open = text
-            return
+            return _NOTHING
         self._open = ""
         if self._is_error and not (isinstance(data, dict) and data.get("error")):
             data = {"error": data}
-        yield data
+        return data
 
     def _must_be_closed(self) -> None:
         if self._open:
