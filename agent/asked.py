@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from agent.asking import HintGiven, ReplyReceived, RequestFailed
-from agent.facts import key_of
 from agent.records import CallRecord
+from agent.sameness import call_key, end_key
 from agent.values import CallStatus, Usage
 
 
@@ -21,8 +19,8 @@ class Asked:
         """The last failed attempt of the present turn."""
         self.usage = Usage()
         """All that was used, failed attempts included."""
-        self.in_vain: Counter[str] = Counter()
-        """How often the very same call came to the very same end, other than well."""
+        self._in_vain: dict[str, dict[str, set[int]]] = {}
+        """By call and by its end, other than well: the turns in which it came to that."""
 
     def replied(self, event: ReplyReceived) -> None:
         """Take a reply."""
@@ -40,20 +38,22 @@ class Asked:
         self.hints.append(event)
 
     def ended(self, record: CallRecord) -> None:
-        """Take the end of a call."""
-        if record.status is not CallStatus.OK and record.origin == "brain":
-            self.in_vain[in_vain_key(record)] += 1
+        """Take the end of a call; one that went well forgets how often it did not.
+
+        A call that was not run because of another one has not failed itself.
+        """
+        if record.origin != "brain" or record.status is CallStatus.CANCELLED:
+            return
+        key = call_key(record.call)
+        if record.status is CallStatus.OK:
+            self._in_vain.pop(key, None)
+        else:
+            self._in_vain.setdefault(key, {}).setdefault(end_key(record), set()).add(record.turn)
 
     def times_in_vain(self, record: CallRecord) -> int:
-        """Return how often the very same call came to this very end; 0 where it went well."""
-        return self.in_vain[in_vain_key(record)] if record.status is not CallStatus.OK else 0
+        """Return in how many turns the very same call came to this very end; 0: it went well."""
+        return len(self._in_vain.get(call_key(record.call), {}).get(end_key(record), ()))
 
     def has_hint(self, name: str, since: int = 0) -> bool:
         """Whether such a hint was given after that turn."""
         return any(hint.name == name and hint.turn >= since for hint in self.hints)
-
-
-def in_vain_key(record: CallRecord) -> str:
-    """Return what is the same for the same call with the same end."""
-    call = record.call
-    return f"{call.tool} {key_of(call.target, call.args)} {record.status} {record.message}"

@@ -24,7 +24,7 @@ _MOST_LINES = 3
 _MOST_COLUMNS = 240
 _TOLD = {"record_diagnosis", "applied", "claim_ready", "ask", "give_up"}
 """Calls of which other events tell, once they are done."""
-_SAID = _TOLD | {"use_port"}
+_SAID = _TOLD | {"use_port", "wait"}
 _TELLING = {"record_diagnosis", "claim_ready", "give_up"}
 """Calls whose own events say what the reply's text says."""
 _STATUS = STATUS | {CallStatus.CANCELLED: ("✗ cancelled", "yellow")}

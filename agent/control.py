@@ -6,6 +6,8 @@ command is ever sent for them.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from tools.base import Args, Observation, Risk, Subject, Tool
@@ -13,6 +15,9 @@ from tools.base import Args, Observation, Risk, Subject, Tool
 
 class Said(Observation):
     """What became of it."""
+
+    clock_fields: ClassVar[tuple[str, ...]] = ("text", "ref")
+    """Numbers of the run's own; what came of it stands in the other fields."""
 
     text: str = ""
     port: int = 0
@@ -29,10 +34,15 @@ class Said(Observation):
         return self.text
 
 
+KIND_SAYS = "One of the known kinds, or `unknown`."
+
+
 class DiagnosisArgs(Args):
     """A cause and what supports it."""
 
-    kind: str = Field(description="One of the known kinds, or `unknown`.")
+    remarks = ("evidence", "plan")
+
+    kind: str = Field(description=KIND_SAYS)
     cause: str = Field(description="The cause in one sentence.")
     evidence: tuple[str, ...] = Field(description="Ids of the events that show it, such as e12.")
     check: str = Field(description="The failing check that a fix of this cause would make pass.")
@@ -46,6 +56,8 @@ class RecordDiagnosis(Tool[DiagnosisArgs, Said]):
 class AppliedArgs(Args):
     """Which fix is complete."""
 
+    remarks = ("diagnosis",)
+
     diagnosis: str = Field(description="Id of the diagnosis, such as d1.")
 
 
@@ -55,6 +67,8 @@ class Applied(Tool[AppliedArgs, Said]):
 
 class ClaimArgs(Args):
     """What is claimed."""
+
+    remarks = ("text",)
 
     text: str = Field(default="", description="Why the goal is reached, citing event ids.")
 
@@ -74,6 +88,32 @@ class Ask(Tool[AskArgs, Said]):
     """Ask the person one question with choices."""
 
     always_asks = True
+
+
+class WaitArgs(Args):
+    """For how long, and what for."""
+
+    remarks = ("seconds", "reason")
+
+    seconds: int = Field(ge=1, le=600, description="Less where the run has less time left.")
+    reason: str = Field(default="", description="What is waited for.")
+
+
+class Waited(Said):
+    """That time has passed."""
+
+    clock_fields = (*Said.clock_fields, "waited_s")
+
+    waited_s: float
+    """For how long it waited, in seconds."""
+
+
+class Wait(Tool[WaitArgs, Waited]):
+    """Wait for what takes time, then look again; for a server, watch it instead.
+
+    A watch ends as soon as something has happened, and sees whether the server still works. The
+    answer also holds `waited_s`, the seconds that it took.
+    """
 
 
 class UsePortArgs(Args):
@@ -98,6 +138,8 @@ class UsePort(Tool[UsePortArgs, Said]):
 
 class UseCandidateArgs(Args):
     """Which candidate to go on with, and why not the one before."""
+
+    remarks = ("reason",)
 
     number: int = Field(ge=0, description="Its place in the goal's list, from 0.")
     reason: str = Field(description="Why the present candidate is given up, with event ids.")
@@ -137,6 +179,7 @@ CONTROLS: dict[str, Tool[Args, Said]] = {
         Applied(),
         ClaimReady(),
         Ask(),
+        Wait(),
         UsePort(),
         UseCandidate(),
         UseImage(),

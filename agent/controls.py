@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,14 +19,20 @@ from agent.control import (
     UseCandidateArgs,
     UseImageArgs,
     UsePortArgs,
+    WaitArgs,
+    Waited,
 )
 from agent.dispatch import Prepared, closing, end
-from agent.events import AnyEvent, Claimed, DiagnosisRecorded, FixClosed
+from agent.events import AnyEvent, CallStarted, Claimed, DiagnosisRecorded, FixClosed
+from agent.limits import time_left_s
 from agent.records import FixRecord
 from agent.run import Run
 from agent.site import site_of
 from agent.values import CallStatus, FixVerdict
 from tools.images import ImageState, InspectImage
+
+WAIT_PIECE_S = 1.0
+"""A wait is made of pieces of so many seconds, so that it can be ended, and tells what is left."""
 
 
 def carry_out(run: Run, ready: Prepared) -> None:
@@ -146,7 +153,25 @@ def _claim(run: Run, ready: Prepared, args: ClaimArgs) -> None:
 def _ask(run: Run, ready: Prepared, args: AskArgs) -> None:
     record = run.view.calls[ready.call.id]
     answer = run.view.answers[record.asked]
-    _said(run, ready, Said(text=f"{answer.by} chose {answer.answer}", answer=answer.answer))
+    said = f"{answer.by} chose {answer.answer}"
+    said += f" and said: {answer.note}" if answer.note else ""
+    _said(run, ready, Said(text=said, answer=answer.answer))
+
+
+def _wait(run: Run, ready: Prepared, args: WaitArgs) -> None:
+    """Let time pass in short pieces; Ctrl-C ends it, and in a replay no time passes."""
+    if run.view.calls[ready.call.id].started < 0:
+        run.record(CallStarted(call_id=ready.call.id))
+    left_s = max(0.0, time_left_s(run.view))
+    whole_s = min(float(args.seconds), left_s)
+    rest_s = whole_s
+    while rest_s > 0:
+        run.tell(ready.call.id, "progress", f"waiting, {math.ceil(rest_s)} s left")
+        run.sleep(min(WAIT_PIECE_S, rest_s))
+        rest_s -= WAIT_PIECE_S
+    cut = "" if whole_s == args.seconds else "; the run has no more time"
+    text = f"waited {whole_s:.0f} s{cut}"
+    _said(run, ready, Waited(text=text, waited_s=round(whole_s, 3)))
 
 
 def _use_port(run: Run, ready: Prepared, args: UsePortArgs) -> None:
@@ -194,6 +219,7 @@ _ACTS: dict[type, Callable[[Run, Prepared, Any], None]] = {
     AppliedArgs: _applied,
     ClaimArgs: _claim,
     AskArgs: _ask,
+    WaitArgs: _wait,
     UsePortArgs: _use_port,
     UseCandidateArgs: _use_candidate,
     UseImageArgs: _use_image,

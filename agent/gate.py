@@ -6,6 +6,7 @@ The loop *diagnose, fix, verify* is enforced here and not by a prompt:
 - a fix needs a recorded diagnosis whose evidence exists and is newer than the last change to its
 subject;
 - a change of another purpose waits while a fix of the same subject is open;
+- what a person has refused is not asked again until the person says something;
 - reads, ``recover`` and other subjects are never blocked.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.checks import check_of, checks_of, standing
+from agent.control import CONTROLS, Ask
 from agent.fold import View
 from agent.site import site_of
 from agent.values import CallStatus, ToolCall
@@ -37,6 +39,10 @@ def judge(view: View, call: ToolCall, risk: Risk, touches: tuple[Subject, ...]) 
     """Rule on one call that is about to run."""
     if risk <= Risk.READ:
         return GO
+    refused = _refused(view, call)
+    if refused:
+        words = f"the person refused this very call ({refused}): do something else, ask, or give_up"
+        return Ruling(False, words)
     purpose = call.purpose
     rule = _PURPOSES.get(purpose.kind)
     if rule is None:
@@ -61,7 +67,7 @@ def evidence_ruling(view: View, target: str, subject: Subject, evidence: tuple[s
         if record.ended >= 0 <= record.started
     }
     for name in evidence:
-        if name not in ended:
+        if name not in ended or ended[name].call.tool in CONTROLS:
             return Ruling(False, f"{name} is not the result of a call; cite results such as e12")
     about = [
         record
@@ -77,6 +83,30 @@ def evidence_ruling(view: View, target: str, subject: Subject, evidence: tuple[s
             f"the evidence is older than the last change to {subject} (e{changed}): look again",
         )
     return GO
+
+
+def _refused(view: View, call: ToolCall) -> str:
+    """Return the event by which a person refused this very call and has said nothing since.
+
+    An answer to a question of the brain's is a word of the person's too, unless it is a no.
+    """
+    for record in reversed(view.refused):
+        answer = view.answers.get(record.asked)
+        by_person = answer is not None and (answer.by, answer.answer) == ("person", "no")
+        if by_person and record.call.same_as(call):
+            return "" if _spoke_since(view, record.ended) else f"e{record.ended}"
+    return ""
+
+
+def _spoke_since(view: View, seq: int) -> bool:
+    answers = [
+        answer.seq
+        for key, answer in view.answers.items()
+        if answer.by == "person"
+        and answer.answer != "no"
+        and view.calls[view.approvals[key].call_id].call.tool == Ask().name
+    ]
+    return any(said > seq for said in (*answers, *(note.seq for note in view.notes.values())))
 
 
 def _fix(view: View, call: ToolCall, touches: tuple[Subject, ...]) -> Ruling:

@@ -1,7 +1,6 @@
 """What a run may use, what is said before a limit is reached, and which limit ended it.
 
-A brain that repeats itself is a limit too. Calls *and* results are looked at: the same call with a
-changing result is waiting, not a loop. A brain is told once before it is stopped.
+A brain that goes round in circles or says nothing meets a limit too. It is told once before each.
 """
 
 from __future__ import annotations
@@ -11,17 +10,13 @@ from dataclasses import dataclass
 from agent.asking import HintGiven
 from agent.events import LimitReached
 from agent.fold import View
+from agent.loops import LONGEST_ROUND, SAME_FAILURES, SAME_TURNS, in_vain, repeated
 
 SILENT_TURNS = 3
 """So many replies without a call end the run; of replies without any text, one less."""
-SAME_TURNS = 4
-"""So often the same calls with the same results may come in a row; a hint comes one before."""
-LONGEST_ROUND = 3
-"""Rounds of up to so many turns are seen to repeat."""
-SAME_FAILURES = 4
-"""So often the very same call may come to the very same bad end, whatever lies between."""
 ALARM = 0.8
 """At this share of a limit the brain is told that it is near."""
+ENDING = "Come to an end: claim_ready, or give_up with what was found."
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,134 +24,128 @@ class _Used:
     """How much of one limit is used."""
 
     name: str
+    unit: str
     used: float
     limit: float
-    text: str
-    left: str
+    about: bool = False
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it is time to say so: of turns, when one is left at the latest."""
+        last = self.name == "steps" and self.used >= self.limit - 1
+        return last or self.used >= ALARM * self.limit
+
+    def says(self, form: str) -> str:
+        """Fill a form in: how much is used, of what, and the limit."""
+        digits = 2 if self.name == "usd" else 0
+        used = f"{'about ' if self.about else ''}{self.used:,.{digits}f}"
+        limit = f"{self.limit:g}" if self.limit < 1000 else f"{self.limit:,.0f}"
+        return form.format(used=used, limit=limit, unit=self.unit)
 
 
 def reached(view: View, elapsed_s: float) -> LimitReached | None:
-    """Return the limit that leaves no room for another turn, if there is one."""
+    """Return the limit that leaves no room for another turn, if there is one.
+
+    Args:
+        view: where the run stands.
+        elapsed_s: seconds since it began, the time that it was parked left out.
+    """
     for row in _used(view, elapsed_s):
         if row.used >= row.limit:
-            return LimitReached(name=row.name, value=row.limit, text=row.text)
-    return _silence(view) or _repetition(view) or _failing(view)
+            text = row.says("{used} {unit} were used; the limit is {limit}")
+            return LimitReached(name=row.name, value=row.limit, text=text)
+    return _silence(view) or _circle(view)
 
 
 def hints(view: View, elapsed_s: float) -> list[HintGiven]:
     """Return what the brain has to be told now, and was not told yet."""
-    found = [
-        (row.name, f"{row.left}. Come to an end: claim_ready, or give_up with what was found.")
+    found = {
+        row.name: row.says(f"{{used}} of {{limit}} {{unit}} are used. {ENDING}")
         for row in _used(view, elapsed_s)
-        if row.used >= ALARM * row.limit and not view.asked.has_hint(row.name)
-    ]
-    since = view.turn - LONGEST_ROUND + 1
-    if _rounds(view, SAME_TURNS - 1) and not view.asked.has_hint("repetition", since):
-        text = (
-            f"The same calls gave the same results {SAME_TURNS - 1} times. Once more ends the run: "
-            "look elsewhere, change something, wait for what takes time, or give_up."
-        )
-        found.append(("repetition", text))
-    name = _in_vain(view, SAME_FAILURES - 1)
-    if name and not view.asked.has_hint("failing", view.turn):
-        text = (
-            f"{name} came to the very same end {SAME_FAILURES - 1} times. Once more ends the run: "
-            "do something else, or give_up."
-        )
-        found.append(("failing", text))
-    return [HintGiven(name=name, turn=view.turn, text=text) for name, text in found]
+        if row.is_near and not view.asked.has_hint(row.name)
+    }
+    name, text = _warning(view)
+    since = view.turn - LONGEST_ROUND + 1 if name == "repetition" else view.turn
+    if name and not view.asked.has_hint(name, since):
+        found[name] = text
+    return [HintGiven(name=name, turn=view.turn, text=text) for name, text in found.items()]
+
+
+def time_left_s(view: View) -> float:
+    """Return the seconds that are left of the run's minutes; negative where it has overrun."""
+    return 60 * (view.need_goal().limits.minutes - _minutes(view, view.t))
+
+
+def _minutes(view: View, elapsed_s: float) -> float:
+    """Return the minutes that count: while a question waits for a person the run does nothing."""
+    waited = until = 0.0
+    for key, answer in view.answers.items():
+        if answer.by == "person":
+            waited += max(0.0, answer.t - max(view.approvals[key].t, until))
+            until = max(until, answer.t)
+    return (elapsed_s - waited) / 60
 
 
 def _used(view: View, elapsed_s: float) -> list[_Used]:
     limits, usage = view.need_goal().limits, view.asked.usage
-    minutes = elapsed_s / 60
     rows = [
-        _Used(
-            "steps",
-            view.turn,
-            limits.steps,
-            f"{limits.steps} turns were used",
-            f"{view.turn} of {limits.steps} turns are used",
-        ),
-        _Used(
-            "minutes",
-            minutes,
-            limits.minutes,
-            f"{limits.minutes:g} minutes were used",
-            f"{minutes:.0f} of {limits.minutes:g} minutes are used",
-        ),
-        _Used(
-            "tokens",
-            usage.tokens,
-            limits.tokens,
-            f"{usage.tokens:,} tokens were used; the limit is {limits.tokens:,}",
-            f"{usage.tokens:,} of {limits.tokens:,} tokens are used",
-        ),
+        _Used("minutes", "minutes", _minutes(view, elapsed_s), limits.minutes),
+        _Used("steps", "turns", view.turn, limits.steps),
+        _Used("tokens", "tokens", usage.tokens, limits.tokens, usage.estimated),
+        _Used("usd", "USD", usage.cost_usd, limits.usd, usage.estimated),
     ]
-    if limits.usd:
-        rows.append(
-            _Used(
-                "usd",
-                usage.cost_usd,
-                limits.usd,
-                f"{usage.cost_usd:.2f} USD were used; the limit is {limits.usd:g}",
-                f"{usage.cost_usd:.2f} of {limits.usd:g} USD are used",
-            )
-        )
-    return rows
+    return [row for row in rows if row.limit]
 
 
 def _silence(view: View) -> LimitReached | None:
-    last = range(max(1, view.turn - SILENT_TURNS + 1), view.turn + 1)
-    silent = 0
-    empty = True
-    for turn in reversed(last):
-        if view.turns.get(turn):
-            break
-        silent += 1
-        empty = empty and not view.asked.replies[turn].text
+    silent, empty = _silent(view)
     if silent >= SILENT_TURNS or (empty and silent >= SILENT_TURNS - 1):
         text = f"{silent} replies asked for nothing"
         return LimitReached(name="silence", value=silent, text=text)
     return None
 
 
-def _repetition(view: View) -> LimitReached | None:
-    if not _rounds(view, SAME_TURNS):
-        return None
-    text = f"the same calls gave the same results {SAME_TURNS} times"
-    return LimitReached(name="repetition", value=SAME_TURNS, text=text)
+def _silent(view: View) -> tuple[int, bool]:
+    """Return how many replies without a call came last, and whether none of them has text."""
+    silent, empty = 0, True
+    while silent < min(SILENT_TURNS, view.turn) and not view.turns.get(view.turn - silent):
+        empty = empty and not view.asked.replies[view.turn - silent].text
+        silent += 1
+    return silent, empty
 
 
-def _rounds(view: View, times: int) -> bool:
-    """Whether a round of turns came so often in a row, with the same results."""
-    first = max(1, view.turn - times * LONGEST_ROUND + 1)
-    last = [_turn(view, turn) for turn in range(first, view.turn + 1)]
-    for turns in range(1, LONGEST_ROUND + 1):
-        rows = last[-times * turns :]
-        if len(rows) == times * turns and any(rows) and rows[turns:] == rows[:-turns]:
-            return True
-    return False
+def _circle(view: View) -> LimitReached | None:
+    tools = repeated(view, SAME_TURNS)
+    if tools:
+        text = f"the same calls gave the same results {SAME_TURNS} times: {tools}"
+        return LimitReached(name="repetition", value=SAME_TURNS, text=text)
+    record = in_vain(view, SAME_FAILURES)
+    if record is not None:
+        text = f"{record.call.tool} came to the very same end {SAME_FAILURES} times"
+        text += f", the last time in e{record.ended}"
+        return LimitReached(name="failing", value=SAME_FAILURES, text=text)
+    return None
 
 
-def _turn(view: View, turn: int) -> list[tuple[object, ...]]:
-    """Return what a turn asked and got, to be compared."""
-    rows = [view.calls[name] for name in view.turns.get(turn, ())]
-    return [(row.call.tool, row.call.args, row.status, row.observation) for row in rows]
-
-
-def _failing(view: View) -> LimitReached | None:
-    name = _in_vain(view, SAME_FAILURES)
-    if not name:
-        return None
-    text = f"{name} came to the very same end {SAME_FAILURES} times"
-    return LimitReached(name="failing", value=SAME_FAILURES, text=text)
-
-
-def _in_vain(view: View, times: int) -> str:
-    """Return the tool of a call of the last turn that has failed so often; empty for none."""
-    for name in view.turns.get(view.turn, ()):
-        record = view.calls[name]
-        if view.asked.times_in_vain(record) >= times:
-            return record.call.tool
-    return ""
+def _warning(view: View) -> tuple[str, str]:
+    """Return the name and the text of a hint: what ends the run if it goes on like this."""
+    tools = repeated(view, SAME_TURNS - 1)
+    if tools:
+        return "repetition", (
+            f"The same calls gave the same results {SAME_TURNS - 1} times, without a sign of life: "
+            f"{tools}. Once more ends the run. Look elsewhere, change something, or give_up. For "
+            "what takes time there are watch_server and watch_service; job_status and "
+            "container_use tell whether something works."
+        )
+    record = in_vain(view, SAME_FAILURES - 1)
+    if record is not None:
+        return "failing", (
+            f"{record.call.tool} came to the very same end {SAME_FAILURES - 1} times, the last "
+            f"time in e{record.ended}. Once more ends the run: do something else, or give_up."
+        )
+    if _silent(view)[0]:
+        return "silence", (
+            "A reply without a call does nothing. Call a tool; claim_ready when the goal is "
+            "reached, give_up when it cannot be."
+        )
+    return "", ""

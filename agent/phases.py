@@ -9,6 +9,7 @@ from enum import StrEnum
 from agent.act import act
 from agent.decide import decide
 from agent.fold import View
+from agent.limits import time_left_s
 from agent.report import report
 from agent.run import Run
 from agent.survey import open_looks, survey
@@ -56,7 +57,9 @@ def phase(view: View) -> Phase:
         return Phase.SURVEY
     if view.pending_approvals:
         return Phase.APPROVE
-    return Phase.ACT if view.queue else Phase.DECIDE
+    if view.queue and time_left_s(view) > 0:
+        return Phase.ACT
+    return Phase.DECIDE  # which records that the time is over, where it is; the queue ends then
 
 
 def _is_over(view: View) -> bool:

@@ -173,7 +173,8 @@ class TerminalAsker:
 def understood(line: str, choices: tuple[str, ...]) -> tuple[str, str] | None:
     """Return the answer that a line is, and its note; ``None`` for none.
 
-    A yes is nothing but ``y`` or ``yes``; after ``n`` or ``no`` comes the reason.
+    A yes is nothing but ``y`` or ``yes``; after ``n`` or ``no`` comes the reason. After the number
+    of a choice may come words of one's own, behind a comma or another such sign.
     """
     words = line.strip()
     if words.lower() in {"s", "stop"}:
@@ -185,8 +186,9 @@ def understood(line: str, choices: tuple[str, ...]) -> tuple[str, str] | None:
         return ("no", (refusal[1] or "").strip()) if refusal else None
     if words in choices:
         return words, ""
-    if words.isascii() and words.isdigit() and 1 <= int(words) <= len(choices):
-        return choices[int(words) - 1], ""
+    chosen = re.fullmatch(r"(?a:(\d{1,3}))(?:\s*[,:;]+\s*(.*))?", words)
+    if chosen and 1 <= int(chosen[1]) <= len(choices):
+        return choices[int(chosen[1]) - 1], (chosen[2] or "").strip()
     return None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from agent import conflicts
 from agent.dispatch import end
 from agent.events import RunEnded
+from agent.findings import found, open_diagnosis
 from agent.fold import View
 from agent.frontier import frontier
 from agent.run import Run
@@ -29,6 +30,10 @@ EXIT_CODES = {
     Outcome.INTERRUPTED: 130,
 }
 """Exit codes of runs; 2 is for wrong usage and never reaches a run."""
+
+
+CUT_SHORT = (Outcome.LIMIT, Outcome.UNREACHABLE, Outcome.INTERRUPTED)
+"""Ends that no brain has come to: the report has to say what it had found by then."""
 
 
 def report(run: Run) -> None:
@@ -82,6 +87,8 @@ def build(view: View, outcome: Outcome) -> dict[str, Any]:
         data |= _ready(view)
     else:
         data |= _cause(view)
+    if outcome in CUT_SHORT:
+        data |= found(view)
     return data
 
 
@@ -193,6 +200,10 @@ def _cause(view: View) -> dict[str, Any]:
             "advice": "The same goal again looks at what is there and goes on from it.",
             "evidence": [f"e{last.ended}"],
         }
+    diagnosis = open_diagnosis(view)
+    if diagnosis is not None:
+        evidence = list(diagnosis.evidence)
+        return {"cause": diagnosis.cause, "advice": diagnosis.plan, "evidence": evidence}
     now = frontier(view)
     if now.hypotheses:
         best = now.hypotheses[0]

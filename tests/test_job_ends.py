@@ -48,6 +48,15 @@ def test_a_job_killed_with_all_that_watch_it_is_lost(host: Host) -> None:
     assert host.stop(job.job) == "was_not_running"
 
 
+def test_a_log_tells_whether_its_job_works(host: Host) -> None:
+    job = host.start("sh", "-c", "while :; do :; done").job
+    first = host.logs(job)
+    assert first.state == "running"
+    wait_for(lambda: host.logs(job).cpu_s > first.cpu_s)
+    host.stop(job)
+    assert (host.logs(job).state, host.logs(job).cpu_s) == ("exited", 0.0)
+
+
 def test_a_zombie_has_ended(host: Host) -> None:
     job = host.start("sleep", "60")
     child = os.posix_spawn("/bin/true", ["true"], {})

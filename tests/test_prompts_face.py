@@ -207,5 +207,26 @@ def test_what_counts_as_an_answer(line: str, expected: tuple[str, str] | None) -
     assert understood(line, ("yes", "no")) == expected
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("2", ("8002", "")),
+        ("8002", ("8002", "")),
+        ("2, but only after noon", ("8002", "but only after noon")),
+        ("1:it is free", ("8001", "it is free")),
+        ("1,", ("8001", "")),
+        ("3, why not", None),
+        ("0, none", None),
+        ("21, none", None),
+        ("2 but only after noon", None),
+        ("²", None),
+        ("neither", None),
+        ("stop", ("stop", "")),
+    ],
+)
+def test_what_counts_as_a_choice(line: str, expected: tuple[str, str] | None) -> None:
+    assert understood(line, ("8001", "8002")) == expected
+
+
 def test_plain_text_stays_as_it_is() -> None:
     assert list(spelled("pip install 'x' é \\u200b")) == [("pip install 'x' é \\u200b", False)]

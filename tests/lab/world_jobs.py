@@ -112,6 +112,20 @@ def status_text(marker: str, job: Job | None, now: float, *, sample: bool = Fals
     return _answers(marker, rows, texts)
 
 
+def logs_text(marker: str, job: Job, now: float, stream: str, offset: str, limit: str) -> str:
+    """Return what the script says that reads a piece of a log; all of it is in ``err``."""
+    whole = job.log(now) if stream == "err" else ""
+    piece = whole[int(offset) :][: int(limit)]
+    rows: dict[str, object] = {
+        "size": len(whole),
+        "next": int(offset) + len(piece),
+        "state": "running" if job.runs(now) else "exited",
+        "ticks": job.ticks(now) if job.runs(now) else 0,
+        "tick_hz": 100,
+    }
+    return _answers(marker, rows, {"text": piece} if piece else {})
+
+
 def _no_job() -> dict[str, object]:
     names = ("code", "pid", "rss_kib", "out_bytes", "err_bytes", "processes", "ticks")
     return {

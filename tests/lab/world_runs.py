@@ -8,7 +8,7 @@ from typing import Any
 
 from agent import session
 from agent.approval import Mode, policy_for
-from agent.brains.base import Brain, Reply, Request
+from agent.brains.base import Attempt, Brain, Reply, Request
 from agent.brains.playbook import Playbook
 from agent.engine import drive
 from agent.events import ApprovalAsked
@@ -16,7 +16,7 @@ from agent.fold import View
 from agent.goal import Goal, parse_goal
 from agent.runs import RunFolder, new_run
 from agent.session import Session
-from agent.values import Outcome, Purpose, ToolCall
+from agent.values import Outcome, Purpose, ToolCall, Usage
 from tests.lab.world_packages import VENV
 from tests.lab.worlds import MODEL, World
 
@@ -79,11 +79,17 @@ def say(word: str) -> Callable[[list[ApprovalAsked]], Mapping[str, Any] | None]:
 
 
 def play(folder: Path, world: World, wanted: Goal | None = None, **more: Any) -> Session:
-    """Drive a run to its end, or until it parks; the session is closed and can be read."""
-    answer = more.pop("answer", nobody)
+    """Drive a run to its end, or until it parks; the session is closed and can be read.
+
+    ``driver`` is the graph, or ``loop`` for the same nodes without it.
+    """
+    answer, driver = more.pop("answer", nobody), more.pop("driver", drive)
     begun = begin(folder, world, wanted, **more)
     try:
-        drive(begun.run, answer, begun.checkpoint)
+        if driver is drive:
+            drive(begun.run, answer, begun.checkpoint)
+        else:
+            driver(begun.run, answer)
     finally:
         begun.close()
     return begun
@@ -120,6 +126,25 @@ class Says:
         return Reply("", (ToolCall(tool="give_up", args={"cause": "all is said"}),))
 
 
+PRICE = Usage(prompt_tokens=900, completion_tokens=100, cost_usd=0.5)
+
+
+class Costs(Says):
+    """A brain that something is paid for, be it that it answers or that an attempt fails."""
+
+    def __init__(
+        self, *turns: Turn, usage: Usage = PRICE, failing: int = 0, text: str = ""
+    ) -> None:
+        super().__init__(*turns)
+        self.usage, self.failing, self.text = usage, failing, text
+
+    def reply(self, request: Request) -> Reply:
+        """Return the next one, after as many attempts as are to fail."""
+        for _ in range(self.failing):
+            request.failed(Attempt("server", "503 try again", 503, self.usage, 1.0))
+        return Reply(self.text, super().reply(request).calls, self.usage)
+
+
 def result_of(view: View, call_id: str) -> str:
     """Return the id of the event that ended a call, for citing."""
     return f"e{view.calls[call_id].ended}"
@@ -128,3 +153,7 @@ def result_of(view: View, call_id: str) -> str:
 def call(tool: str, purpose: Purpose | None = None, target: str = "local", **args: Any) -> ToolCall:
     """Return a brain's call."""
     return ToolCall(tool=tool, args=args, target=target, purpose=purpose or Purpose())
+
+
+LOOKS = [[call("host_facts", python="python3", paths=[f"/{n}"])] for n in range(200)]
+"""Turns of looks of which none is like another."""

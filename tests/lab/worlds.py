@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from tests.lab.world_jobs import Job, start_text, status_text
+from tests.lab.world_jobs import Job, logs_text, start_text, status_text
 from tests.lab.world_packages import Answer, Need, Packages, exited, first_missing, old_transformers
 from tools.command import Command, Ending, OnOutput, Result
 from tools.script import script_text
@@ -236,7 +236,10 @@ class World(Packages):
         return status_text(marker, self.jobs.get(words[0]), self.now, sample=True)
 
     def _job_logs(self, marker: str, words: list[str]) -> str:
-        return f"{marker} error=there is no log of {words[0]}\n{marker} end=1\n"
+        job = self.jobs.get(words[0])
+        if job is None:
+            return f"{marker} error=there is no log of {words[0]}\n{marker} end=1\n"
+        return logs_text(marker, job, self.now, *words[1:])
 
     def _job_stop(self, marker: str, words: list[str]) -> str:
         job = self.jobs.get(words[0])
