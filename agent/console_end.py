@@ -62,7 +62,12 @@ def end_of(story: Story) -> End:
     if ended.outcome is Outcome.READY:
         facts = (*_ready(report), *_checks(report), *_fixes(report), *_images(report, run_id))
     else:
-        found = (*_checks(report), *_fixes(report), *_images(report, run_id))
+        found = (
+            *_checks(report),
+            *_fixes(report),
+            *_images(report, run_id),
+            *_found(report),
+        )
         facts = (*_not_ready(ended, story), *found)
     title = ended.outcome.value.replace("_", " ").upper()
     style = _STYLES.get(ended.outcome, "yellow")
@@ -179,6 +184,20 @@ def _images(report: dict[str, Any], run_id: str) -> Iterator[Fact]:
     for item in report.get("stopped") or ():
         words = f"{item.get('service')} (bringup undo {run_id}, or {item.get('restart')})"
         yield Fact("stopped", one_line(words))
+
+
+def _found(report: dict[str, Any]) -> Iterator[Fact]:
+    """Yield what a run had found when it was cut short."""
+    for item in report.get("diagnoses") or ():
+        words = f"{item.get('cause')} (seen in {', '.join(item.get('evidence') or ())})"
+        yield Fact(f"cause {item.get('diagnosis')}", cut(one_line(words), _LONGEST))
+    for item in report.get("failing") or ():
+        yield Fact(
+            f"✗ {item.get('name')}", cut(one_line(str(item.get("text", ""))), _LONGEST), "red"
+        )
+    for item in report.get("changes") or ():
+        words = f"{item.get('tool')}: {item.get('text') or item.get('status')}"
+        yield Fact("changed", cut(one_line(words), _LONGEST))
 
 
 def _running(report: dict[str, Any], run_id: str) -> Iterator[Fact]:

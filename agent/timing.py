@@ -105,7 +105,7 @@ class _Clock:
                 self._add(name, event.result.duration_s)
             case e.CallSampled(call_id=name) | e.CallEnded(call_id=name, status=CallStatus.UNKNOWN):
                 self._add(name)
-            case e.ApprovalAnswered(approval_id=name):
+            case e.ApprovalAnswered(approval_id=name) | e.CallEnded(call_id=name, tool="wait"):
                 self._add(name)
             case e.ReplyReceived():
                 self._add("request")
