@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from agent.problems import Problem
-from agent.redact import MIN_LENGTH
-from agent.secret_forms import forms_of
+from agent.secret_forms import MIN_LENGTH, forms_of
 
 NO_KEY = "none"
 """Sent where no key is set: local servers take any, and the SDK would look for one elsewhere."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from agent.asking import HintGiven
 from agent.brains.base import Request
@@ -147,15 +148,15 @@ def _checks(view: View, fence: Fence) -> list[str]:
     wanted, site = view.need_goal().all_checks, site_of(view)
     known = checks_of(site)
     rows: list[str] = []
-    hold: list[str] = []
+    others: dict[str, list[str]] = {"hold": [], "are not known yet": []}
     for name in (*wanted, *(name for name in known if name not in wanted)):
         check, now = known[name], standing(view, known[name])
-        if name not in wanted and now.verdict.passed:
-            hold.append(name)
+        if name not in wanted and now.verdict.passed is not False:
+            others["hold" if now.verdict.passed else "are not known yet"].append(name)
         elif name in wanted or (now.verdict.passed is False and now.evidence):
             look = check.probe(view, site) if now.verdict.passed is None else None
             rows.append(f"{name}: {_verdict(now, look, fence)}")
-    return [*rows, f"others that hold: {', '.join(hold)}"] if hold else rows
+    return rows + [f"others that {how}: {', '.join(some)}" for how, some in others.items() if some]
 
 
 def _verdict(now: Standing, look: ToolCall | None, fence: Fence) -> str:
@@ -199,7 +200,7 @@ def _changes(view: View, fence: Fence) -> list[str]:
         if fix.closed is not None
         for name in fix.calls
     }
-    done = [record for record in view.calls.values() if record.had_effect and record.ended >= 0]
+    done = [record for record in view.changes if record.ended >= 0]
     return [
         f"{record.call.id} {_call(record.call, fence, 160)}: "
         f"{record.status.value if record.status else '?'} (e{record.ended})"
@@ -226,12 +227,12 @@ def _running(view: View) -> list[str]:
 
 def _facts(view: View, fence: Fence) -> list[str]:
     """List the newest results of looks in one line each, those that a change made stale marked."""
-    looks = [
+    looks = (
         record
-        for record in view.calls.values()
+        for record in reversed(view.calls.values())
         if record.status is CallStatus.OK and not record.had_effect and record.started >= 0
-    ]
-    return [_fact(view, record, fence) for record in looks[-MOST_FACTS:]]
+    )
+    return [_fact(view, record, fence) for record in islice(looks, MOST_FACTS)][::-1]
 
 
 def _fact(view: View, record: CallRecord, fence: Fence) -> str:

@@ -52,9 +52,18 @@ def patiently(
     Raises:
         ModelFailed: of the last attempt, saying why no further one was made.
     """
+    try:
+        return ask()
+    except ModelFailed as error:
+        failed = [error]
     from tenacity import Retrying, retry_if_exception
 
     waits = _Waits(total_s, most, jitter)
+
+    def again() -> T:
+        if failed:
+            raise failed.pop()
+        return ask()
 
     def tell(state: RetryCallState) -> None:
         on_failure(_failure_of(state), state.upcoming_sleep)
@@ -68,7 +77,7 @@ def patiently(
         reraise=True,
     )
     try:
-        return retrying(ask)
+        return retrying(again)
     except ModelFailed as error:
         failure = waits.explained(error.failure)
         on_failure(failure, 0.0)

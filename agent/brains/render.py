@@ -56,7 +56,10 @@ class Fence:
         return f"<data-{self.word}>{cut}</data-{self.word}>"
 
     def _clean(self, text: str) -> str:
-        return re.sub(self.word, "(fence)", visible(text), flags=re.IGNORECASE)
+        text = visible(text)
+        if self.word not in text.lower():
+            return text
+        return re.sub(self.word, "(fence)", text, flags=re.IGNORECASE)
 
 
 def result(record: CallRecord, fence: Fence, most: int = MOST_RESULT) -> str:
@@ -84,7 +87,8 @@ def headline(record: CallRecord) -> str:
     status = record.status.value if record.status else "no result"
     where = "" if record.call.tool in CONTROLS else f" on {record.call.target}"
     event = f"e{record.ended} " if record.ended >= 0 else ""
-    asked = f" (it was asked, the answer was {record.approval[:80]})" if record.approval else ""
+    was_asked = record.approval and record.call.tool not in CONTROLS
+    asked = f" (it was asked, the answer was {record.approval[:80]})" if was_asked else ""
     name = f"{record.call.id} {visible(record.call.tool)[:80]}".strip()
     return f"{event}{name}{where}: {status}{asked}"
 

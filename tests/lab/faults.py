@@ -42,7 +42,8 @@ def sitecustomize(folder: Path) -> Goal:
     venv = clone(environment(*NEW), folder / "env")
     _replace(
         _site_packages(venv) / "sitecustomize.py",
-        b"""
+        b"""import sys
+
 
 class _Approved:
     def find_spec(self, name, path=None, target=None):
@@ -81,6 +82,7 @@ _LAUNCH = """\
 import configparser
 import pathlib
 import subprocess
+import sys
 
 settings = configparser.ConfigParser()
 settings.read(pathlib.Path(__file__).with_name("launch.ini"))
@@ -152,4 +154,6 @@ def made(name: str, folder: Path) -> tuple[Goal, Person]:
     """Make a fault's place in an empty folder; return its goal, and who is asked."""
     make, person = FAULTS[name]
     write_checkpoint(folder / "model")
-    return make(folder), person
+    goal = make(folder)
+    limits = goal.limits.model_copy(update={"minutes": 30.0})
+    return goal.model_copy(update={"limits": limits}), person
