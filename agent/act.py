@@ -12,6 +12,7 @@ from agent.dispatch import Invalid, Prepared, end, execute, prepare, queue
 from agent.events import ApprovalAnswered, ApprovalAsked, FixOpened
 from agent.fold import View
 from agent.foreseen import foreseen
+from agent.reach import beyond
 from agent.records import CallRecord
 from agent.run import Run
 from agent.values import CallStatus
@@ -83,6 +84,7 @@ def _may_go(run: Run, record: CallRecord, ready: Prepared) -> bool:
         ready.touches,
         always_asks=ready.tool.always_asks,
         foreseen=run.policy.mode == "auto" and foreseen(run.view, ready.call),
+        beyond=beyond(run.view, ready.call) if ready.risk <= Risk.READ else "",
     )
     if decision.word is Word.DENY:
         end(run, ready.call, CallStatus.REFUSED, decision.reason)
@@ -105,6 +107,9 @@ def _heed(run: Run, record: CallRecord, ready: Prepared) -> bool:
 
 def _ask(run: Run, ready: Prepared, reason: str) -> None:
     call = ready.call
+    undo = ready.tool.undo_text(ready.args)
+    if undo is None:
+        undo = "cannot be undone by bringup" if ready.risk > Risk.READ else ""
     asked = ApprovalAsked(
         approval_id=f"a{len(run.view.approvals) + 1}",
         call_id=call.id,
@@ -114,7 +119,7 @@ def _ask(run: Run, ready: Prepared, reason: str) -> None:
         touches=ready.touches,
         target=call.target,
         why=call.why,
-        undo=ready.tool.undo_text(ready.args) or "cannot be undone by bringup",
+        undo=undo,
         reason=reason,
     )
     if call.tool == "ask":
@@ -154,7 +159,7 @@ def _answers_itself(
 ) -> tuple[ApprovalAnswered, ...]:
     """Return the answer that a flag or the policy gives, if one does."""
     name = asked.approval_id
-    if run.policy.yes and ready.risk <= Risk.CHANGE and _flag_may(run, ready):
+    if run.policy.yes and ready.risk is Risk.CHANGE and _flag_may(run, ready):
         return (ApprovalAnswered(approval_id=name, answer="yes", by="flag"),)
     header = run.view.header
     interactive = header is not None and header.interactive

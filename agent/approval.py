@@ -14,13 +14,16 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agent import knowledge
+from agent.control import UsePort
 from agent.explain import explain
 from agent.goal import Goal
+from agent.legible import hidden_in
+from agent.private_files import kept_private
 from agent.problems import Problem
 from agent.values import ToolCall
 from tools.base import Risk, Subject
 from tools.container_changes import StopContainer
-from tools.jobs import StartJob
+from tools.jobs import StartJob, StopJob
 
 Mode = Literal["read-only", "supervised", "auto"]
 
@@ -127,12 +130,24 @@ def decide(
     *,
     always_asks: bool = False,
     foreseen: bool = False,
+    beyond: str = "",
 ) -> Decision:
-    """Decide on one call; ``foreseen``: it is exactly what code itself would do here."""
+    """Decide on one call.
+
+    Args:
+        policy: the run's.
+        call: in its full form.
+        risk: of this very call.
+        touches: what it touches.
+        always_asks: whether its tool is asked about in every mode.
+        foreseen: whether it is exactly what code itself would do here.
+        beyond: why a look goes beyond what the goal is about; empty where it does not.
+    """
+    never = _never(policy, call, risk, look=risk <= Risk.READ and not always_asks)
+    if never:
+        return Decision(word=Word.DENY, reason=never)
     if risk <= Risk.READ and not always_asks:
-        return Decision(word=Word.ALLOW, reason="it only looks")
-    if policy.mode == "read-only" and risk > Risk.READ:
-        return Decision(word=Word.DENY, reason="the run is read-only")
+        return _look(policy, beyond)
     if always_asks:
         return Decision(word=Word.ASK, reason=f"{call.tool} always asks")
     if risk >= Risk.DESTROY:
@@ -144,16 +159,33 @@ def decide(
     return _by_grants(policy, call, touches, foreseen=foreseen)
 
 
+def _never(policy: Policy, call: ToolCall, risk: Risk, *, look: bool) -> str:
+    """Say why nobody is even asked; empty where somebody may be."""
+    if policy.mode == "read-only" and risk > Risk.READ:
+        return "the run is read-only"
+    hidden = "" if look else hidden_in(call.args)
+    if hidden:
+        return f"a call holds {hidden}, which nobody would see: write it with plain characters"
+    return kept_private(call)
+
+
+def _look(policy: Policy, beyond: str) -> Decision:
+    if not beyond:
+        return Decision(word=Word.ALLOW, reason="it only looks")
+    word = Word.DENY if policy.mode == "read-only" else Word.ASK
+    return Decision(word=word, reason=f"it looks further than the goal: {beyond}")
+
+
 def _by_grants(
     policy: Policy, call: ToolCall, touches: tuple[Subject, ...], *, foreseen: bool
 ) -> Decision:
     if call.tool in OF_ONES_OWN:
         return Decision(word=Word.ASK, reason="no grant covers a command of one's own")
-    if call.tool == StopContainer().name:
-        return _of_others(policy, call)
-    special = _RULES.get(call.tool)
-    if special is not None and not foreseen:
+    if call.tool in STOPS:
+        return _stop(policy, call)
+    if not foreseen and call.tool not in ANYBODYS:
         return Decision(word=Word.ASK, reason="it is not what the playbook would do here")
+    special = _RULES.get(call.tool)
     if special is not None:
         return special(policy, call)
     outside = [subject for subject in touches if not _granted(policy, subject)]
@@ -183,9 +215,16 @@ def _granted(policy: Policy, subject: Subject) -> bool:
     return False
 
 
-def _of_others(policy: Policy, call: ToolCall) -> Decision:
-    """A stop is granted for what the run started itself, which the gate has made sure of."""
-    if call.purpose.kind == "recover" and policy.jobs:
+def _stop(policy: Policy, call: ToolCall) -> Decision:
+    """A stop is granted for what the run started itself.
+
+    The gate has made sure that a container is the run's; a job bears the name of the call that
+    started it, which the purpose names.
+    """
+    own = call.tool == StopContainer().name or str(call.args["job"]).endswith(
+        f"-{call.purpose.ref}"
+    )
+    if call.purpose.kind == "recover" and policy.jobs and own:
         return Decision(word=Word.ALLOW, reason="granted: the run started it itself")
     return Decision(word=Word.ASK, reason="it ends what others may be using")
 
@@ -217,8 +256,13 @@ def _fetch(policy: Policy, call: ToolCall) -> Decision:
 
 SMALL_GB = 0.001
 """What a config.json alone is taken for."""
+STOPS = (StopContainer().name, StopJob().name)
+"""Tools that end what runs; a job may be one of an earlier run."""
 OF_ONES_OWN = (StartJob().name, "exec_in_container")
 """Tools that run whatever they are told."""
+ANYBODYS = (UsePort().name,)
+"""Tools of which a granted place is all that matters. By any other a brain can bring its own code
+or data to that place, so that the call itself has to be what code would do."""
 _RULES: dict[str, Callable[[Policy, ToolCall], Decision]] = {
     "start_service": _start,
     "build_image": _build,

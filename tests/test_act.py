@@ -44,6 +44,8 @@ def results_by_call(run: Session) -> Counter[str]:
     return found
 
 
+UNASKED: dict[str, Any] = {"mode": "supervised", "yes": True}
+"""A brain's own changes run: those that the playbook would not make are asked about in ``auto``."""
 OK, REFUSED, CANCELLED = CallStatus.OK, CallStatus.REFUSED, CallStatus.CANCELLED
 INVALID, FAILED = CallStatus.INVALID, CallStatus.FAILED
 
@@ -63,14 +65,14 @@ INVALID, FAILED = CallStatus.INVALID, CallStatus.FAILED
 def test_a_refusal_cancels_the_later_changes_and_never_a_look(
     tmp_path: Path, turn: list[ToolCall], expected: list[CallStatus]
 ) -> None:
-    run = play(tmp_path, World(), brain=Says(turn))
+    run = play(tmp_path, World(), brain=Says(turn), **UNASKED)
     assert statuses(run) == expected
     assert set(results_by_call(run).values()) == {1}
 
 
 def test_a_failed_change_cancels_the_later_ones_too(tmp_path: Path) -> None:
     world = World(install_error="No space left on device")
-    run = play(tmp_path, world, brain=Says([INSTALL, LOOK, START], [START]))
+    run = play(tmp_path, world, brain=Says([INSTALL, LOOK, START], [START]), **UNASKED)
     assert statuses(run) == [FAILED, OK, CANCELLED]
     assert (
         "pip_install before it in this turn did not succeed" in run.run.view.calls["t1.3"].message
@@ -118,7 +120,7 @@ def test_a_look_after_a_change_sees_the_new_state(tmp_path: Path) -> None:
     install = INSTALL.model_copy(
         update={"args": {"python": PYTHON, "requirements": ["transformers==5.24.0"]}}
     )
-    run = play(tmp_path, World(), brain=Says([LOOK, install, LOOK]))
+    run = play(tmp_path, World(), brain=Says([LOOK, install, LOOK]), **UNASKED)
     parses = [run.run.view.calls[f"t1.{n}"].observation["parses"] for n in (1, 3)]
     assert parses == [False, True]
 

@@ -1,4 +1,4 @@
-"""Approvals: what the policy says, who is asked, and what the answers do."""
+"""Approvals in a run: who is asked, and what the answers do."""
 
 from __future__ import annotations
 
@@ -8,112 +8,17 @@ from typing import Any
 
 import pytest
 
-from agent.approval import Mode, Policy, Word, decide, policy_for
+from agent.approval import Mode
 from agent.approve import BadAnswer, heed
 from agent.engine import drive
-from agent.events import ApprovalAsked
-from agent.goal import parse_goal
+from agent.events import ApprovalAsked, NoteAdded
+from agent.fold import View
 from agent.values import CallStatus, Outcome, Purpose, ToolCall
 from tests.lab.world_packages import VENV
-from tests.lab.world_runs import Says, begin, call, events, goal, nobody, outcome, play, say
+from tests.lab.world_runs import Says, begin, call, events, nobody, outcome, play, say
 from tests.lab.world_runs import take_up as taken_up
 from tests.lab.worlds import World
 from tools.base import Risk, Subject
-
-CHANGE, READ, DESTROY = Risk.CHANGE, Risk.READ, Risk.DESTROY
-
-
-def on(kind: str, key: str) -> Subject:
-    return Subject(kind=kind, key=key)
-
-
-def word(
-    policy: Policy, tool: str, risk: Risk, *touches: Subject, always_asks: bool = False, **args: Any
-) -> Word:
-    made = ToolCall(id="t1.1", tool=tool, args=args)
-    return decide(policy, made, risk, touches, always_asks=always_asks).word
-
-
-@pytest.mark.parametrize("mode", ["read-only", "supervised", "auto"])
-def test_looking_is_always_allowed_and_changes_are_not(mode: Mode) -> None:
-    policy = policy_for(goal(), mode)
-    environment = on("environment", VENV)
-    changes = {"read-only": Word.DENY, "supervised": Word.ASK, "auto": Word.ALLOW}
-    assert word(policy, "config_probe", READ, environment) is Word.ALLOW
-    assert word(policy, "pip_install", CHANGE, environment) is changes[mode]
-    destroys = Word.DENY if mode == "read-only" else Word.ASK
-    assert word(policy, "shell", DESTROY, environment) is destroys
-    assert word(policy, "ask", READ, always_asks=True) is Word.ASK
-
-
-@pytest.mark.parametrize(
-    ("path", "granted"),
-    [
-        ("/a/b", True),
-        ("/a/b/", True),
-        ("/a/b/c", True),
-        ("/a/b/./c", True),
-        ("/a/bc", False),
-        ("/a", False),
-        ("/", False),
-        ("/a/b/../c", False),
-        ("/a/b/..", False),
-        ("/x/../a/b", False),
-        ("a/b", False),
-        ("//a/b", False),
-        ("/A/b", False),
-        ("~/a/b", False),
-        ("", False),
-    ],
-)
-@pytest.mark.parametrize("kind", ["environment", "file", "model"])
-def test_a_folder_is_granted_with_what_is_inside(kind: str, path: str, granted: bool) -> None:
-    policy = Policy(mode="auto", paths=("/a/b",))
-    wanted = Word.ALLOW if granted else Word.ASK
-    assert word(policy, "pip_install", CHANGE, on(kind, path)) is wanted
-
-
-def test_a_grant_holds_for_all_that_is_touched_or_not_at_all() -> None:
-    policy = Policy(mode="auto", paths=("/a",), ports=("8000",))
-    assert word(policy, "x", CHANGE, on("file", "/a/1"), on("port", "8000")) is Word.ALLOW
-    assert word(policy, "x", CHANGE, on("file", "/a/1"), on("file", "/b")) is Word.ASK
-    assert word(policy, "x", CHANGE, on("file", "/a/1"), on("service", "web")) is Word.ASK
-    assert word(policy, "x", CHANGE, on("host", "host")) is Word.ASK
-    assert word(policy, "x", CHANGE) is Word.ASK, "a change of nothing in particular"
-
-
-@pytest.mark.parametrize(
-    ("port", "granted"),
-    [(8000, True), (8001, False), (8009, False), (8010, True), (8015, True), (8021, False)],
-)
-def test_ports_are_granted_by_number_and_range(port: int, granted: bool) -> None:
-    policy = policy_for(goal(allow={"ports": ["8010-8020"]}), "auto")
-    found = word(policy, "use_port", CHANGE, on("port", str(port)))
-    assert found is (Word.ALLOW if granted else Word.ASK)
-
-
-def test_a_command_of_ones_own_is_asked_about_however_much_is_granted() -> None:
-    policy = Policy(mode="auto", paths=("/",), ports=("1-65535",))
-    job = on("job", "anything")
-    assert word(policy, "stop_job", CHANGE, job) is Word.ALLOW
-    assert word(policy, "start_job", CHANGE, job, argv=["rm", "-r", "/home"]) is Word.ASK
-    assert word(policy.model_copy(update={"jobs": False}), "stop_job", CHANGE, job) is Word.ASK
-
-
-def test_gigabytes_are_asked_about_unless_they_are_allowed() -> None:
-    environment = on("environment", VENV)
-    wishes: dict[str, Any] = {"requirements": ["torch==2.13.0", "nvidia-cublas==13.0"]}
-    policy = policy_for(goal(), "auto")
-    assert word(policy, "pip_install", CHANGE, environment, **wishes) is Word.ASK
-    allowed = policy_for(goal(allow={"paths": [VENV], "download_mb": 9000}), "auto")
-    assert word(allowed, "pip_install", CHANGE, environment, **wishes) is Word.ALLOW
-
-
-def test_relative_folders_of_a_goal_are_granted_where_they_are(tmp_path: Path) -> None:
-    data = {"model": "m", "candidates": [{"venv": "../env"}], "allow": {"paths": ["../env"]}}
-    wanted = parse_goal(data, base=tmp_path, where="test")
-    environment = on("environment", wanted.candidates[0].venv)
-    assert word(policy_for(wanted, "auto"), "pip_install", CHANGE, environment) is Word.ALLOW
 
 
 def test_supervised_asks_for_each_change_and_says_what_it_is(tmp_path: Path) -> None:
@@ -130,7 +35,7 @@ def test_supervised_asks_for_each_change_and_says_what_it_is(tmp_path: Path) -> 
     install, start = asked
     assert "pip" in install.command
     assert "transformers==5.24.0" in install.command
-    assert install.touches == (on("environment", VENV),)
+    assert install.touches == (Subject(kind="environment", key=VENV),)
     assert install.undo
     assert install.why
     assert "serve" in start.command
@@ -291,3 +196,18 @@ def test_two_open_approvals_are_told_apart_by_their_ids(tmp_path: Path) -> None:
     answers = [begun.run.view.calls[name].observation["answer"] for name in ("t1.1", "t1.2")]
     assert answers == ["left", "right"]
     assert len(events(begun, "approval_asked")) == 2
+
+
+def test_a_note_of_the_person_is_a_purpose_and_no_yes(tmp_path: Path) -> None:
+    def wish(view: View) -> list[ToolCall]:
+        purpose = Purpose(kind="requested", ref=next(iter(view.notes)))
+        return [call("pip_install", purpose, python=f"{VENV}/bin/python", requirements=["x==1"])]
+
+    world = World()
+    begun = begin(tmp_path, world, mode="auto", brain=Says(wish))
+    begun.run.record(NoteAdded(text="take your time"))
+    assert drive(begun.run, nobody) is Outcome.PARKED
+    begun.close()
+    (asked,) = begun.run.view.pending_approvals
+    assert asked.reason == "it is not what the playbook would do here"
+    assert world.done == []

@@ -218,10 +218,11 @@ def test_a_brain_may_record_a_cause_of_its_own_and_is_judged_by_the_check(tmp_pa
 
         return turn
 
-    run = play(tmp_path / "1", World(), brain=Says([look], citing("t1.1")))
+    unasked: dict[str, Any] = {"mode": "supervised", "yes": True}
+    run = play(tmp_path / "1", World(), brain=Says([look], citing("t1.1")), **unasked)
     assert [item[0] for item in fixes(run)] == [FixVerdict.REFUTED]
     assert events(run, "fix_closed")[0].kept
-    run = play(tmp_path / "2", World(), brain=Says([look], citing("s3")))
+    run = play(tmp_path / "2", World(), brain=Says([look], citing("s3")), **unasked)
     assert events(run, "diagnosis") == []
     assert "is about environment" in run.run.view.calls["t2.1"].message
     assert "no diagnosis d1" in run.run.view.calls["t2.2"].message
