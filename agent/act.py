@@ -170,7 +170,15 @@ def _answers_itself(
 
 
 def _flag_may(run: Run, ready: Prepared) -> bool:
-    """Whether ``--yes`` answers: not a question, and no stop that the goal does not name."""
+    """Whether ``--yes`` answers: not a question, and no stop that the goal does not name.
+
+    Where a model decides, nobody has read what it asks for: the flag answers only what bringup's
+    own knowledge leads to as well.
+    """
+    header = run.view.header
+    by_model = header is not None and bool(header.endpoint)
+    if by_model and not foreseen(run.view, ready.call):
+        return False
     foreign = ready.call.tool in gate.ENDS and ready.call.purpose.kind != "recover"
     named = ready.call.args.get("name") in run.policy.stop and ready.call.tool == "stop_container"
     return not ready.tool.always_asks and (not foreign or named)

@@ -30,7 +30,7 @@ class WatchArgs(Args):
     )
     stuck_after_s: float = Field(120.0, gt=0)
     """So many seconds without a byte of log or a tick of CPU time mean that it hangs."""
-    limit_s: float = Field(1800.0, gt=0)
+    limit_s: float = Field(1800.0, gt=0, le=14_400)
     python: Python = "python3"
     """A Python ≥ 3.8 on the target, which asks the server there."""
 

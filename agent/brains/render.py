@@ -26,6 +26,12 @@ MOST_ITEMS = 200
 """So many items of one list are shown."""
 SHORT_LINE = 200
 _DEEPEST = 6
+_SPECIAL = re.compile(
+    r"<(?=[|｜]|/?(?:s|think|tool_call|tool_response|function_calls|(?:start|end)_of_turn)>)"  # noqa: RUF001
+    r"|\[(?=/?(?:INST|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|SYSTEM_PROMPT)\])"
+)
+"""Where a chat template's own tokens begin: servers may read them as such inside any text, so a
+space is put behind the first sign."""
 _MANY = 12
 """More plain values than this, such as the versions of packages, stand in one line."""
 _ALIKE = 3
