@@ -6,6 +6,7 @@ import shlex
 
 from agent import gate
 from agent.approval import Word, decide
+from agent.brains.base import OWN_BRAIN
 from agent.control import CONTROLS
 from agent.controls import carry_out
 from agent.dispatch import Invalid, Prepared, end, execute, prepare, queue
@@ -176,7 +177,7 @@ def _flag_may(run: Run, ready: Prepared) -> bool:
     own knowledge leads to as well.
     """
     header = run.view.header
-    by_model = header is not None and bool(header.endpoint)
+    by_model = header is not None and header.brain != OWN_BRAIN
     if by_model and not foreseen(run.view, ready.call):
         return False
     foreign = ready.call.tool in gate.ENDS and ready.call.purpose.kind != "recover"

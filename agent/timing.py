@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent import events as e
+from agent.brains.base import OWN_BRAIN
 from agent.values import CallStatus
 
 PIP_TOOLS = (
@@ -16,7 +17,7 @@ PIP_TOOLS = (
 """Tools whose command is pip, or an engine that lets pip install a layer."""
 LOAD_TOOLS = ("watch_server", "watch_service")
 """Tools that wait until a server answers."""
-OWN_BRAIN = "playbook"
+
 """The brain whose thinking is ours; any other one thinks elsewhere."""
 
 

@@ -69,6 +69,12 @@ def own() -> Own:
     return cache(lambda name: own_changes(CORPUS[name], MODES[AUTO]))
 
 
+@pytest.fixture(scope="module")
+def own_by_flag() -> Own:
+    """The same, where the flag answers."""
+    return cache(lambda name: own_changes(CORPUS[name], MODES[FLAG]))
+
+
 def test_the_corpus_is_what_it_should_be() -> None:
     assert len(CORPUS) == len(orders()) >= 40
     assert {order.place for order in orders()} == set(PLACES)
@@ -97,12 +103,12 @@ def test_auto_changes_only_what_the_playbook_would(name: str, played: Play, own:
 
 
 @pytest.mark.parametrize("name", CORPUS)
-def test_the_flag_stands_for_a_person_only_where_it_may(name: str, played: Play, own: Own) -> None:
+def test_the_flag_answers_only_what_the_playbook_would_do(
+    name: str, played: Play, own: Own, own_by_flag: Own
+) -> None:
     ran = played(name, FLAG)
     for record in ran.changes():
-        answer = ran.view.answers.get(record.asked)
-        by_flag = answer is not None and answer.by == "flag"
-        assert by_flag or words(record) in own(name)
+        assert words(record) in own(name) | own_by_flag(name)
         assert record.call.tool not in FLAG_NEVER
         assert record.risk < Risk.DESTROY
         of_others = record.call.tool == "stop_container" and record.call.args["name"] != "web"

@@ -11,6 +11,10 @@ from agent.frontier import Frontier
 from agent.values import ToolCall, Usage
 
 
+OWN_BRAIN = "playbook"
+"""Name of the one that asks no model."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """An attempt to ask a model that brought no reply."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import platformdirs
 
-from agent.brains.base import Brain, BrainFailed, Reply, Request
+from agent.brains.base import OWN_BRAIN, Brain, BrainFailed, Reply, Request
 from agent.brains.playbook import Playbook
 from agent.events import RunStarted
 from agent.goal import Goal
@@ -16,7 +16,7 @@ from agent.problems import Problem, Unreachable
 from agent.redact import Redactor, secrets_of
 from agent.settings import Price, Settings, environment, model_key, model_url
 
-PLAYBOOK, OPENAI = "playbook", "openai"
+PLAYBOOK, OPENAI = OWN_BRAIN, "openai"
 BRAINS = (PLAYBOOK, OPENAI)
 """Brains by name."""
 

@@ -85,12 +85,15 @@ class Assembler:
     def __init__(self) -> None:
         self.text_delta = ""
         """Visible text of the chunk that was added last."""
+        self.begun = False
+        """Whether there was any choice."""
+        self.ended = False
+        """Whether a choice has said why it ended."""
         self._visible = Visible()
         self._head: dict[str, Any] = {}
         self._missing: tuple[str, ...] = _HEAD
         """What no chunk has told of the head yet."""
         self._index: Any = None
-        self._begun = False
         self._text: list[str] = []
         self._length = 0
         self._has_text = False
@@ -121,12 +124,13 @@ class Assembler:
         choices = chunk.get("choices")
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict):
+                self.ended = self.ended or bool(choice.get("finish_reason"))
                 self._add_choice(choice)
 
     def _add_choice(self, choice: dict[str, Any]) -> None:
         index = choice.get("index") or 0
-        if not self._begun:
-            self._index, self._begun = index, True
+        if not self.begun:
+            self._index, self.begun = index, True
         elif index != self._index:
             return
         if choice.get("finish_reason") is not None:
@@ -240,7 +244,7 @@ class Assembler:
             message["function_call"] = older
         choice = {"index": 0, "message": message, "finish_reason": self._finish}
         response: dict[str, Any] = {**self._head, "object": "chat.completion"}
-        response["choices"] = [choice] if self._begun else []
+        response["choices"] = [choice] if self.begun else []
         if self._usage is not None:
             response["usage"] = self._usage
         return {"error": self._error, **response} if self._error else response

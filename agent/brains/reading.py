@@ -54,33 +54,22 @@ class ReplyReader:
 
     def _events(self, pieces: Iterator[bytes]) -> dict[str, Any]:
         events, reply = Events(), Assembler()
-        chosen = finished = False
         try:
             for data in _all(events, pieces):
                 self.first_at = self.first_at or time.monotonic()
-                chunk = _sound(data)
-                reply.add(chunk)
-                begun, ended = _told(chunk)
-                chosen, finished = chosen or begun, finished or ended
+                reply.add(_sound(data))
                 if self._on_text and reply.text_delta:
                     self._on_text(reply.text_delta)
         except ModelFailed as error:
-            if not (finished and error.failure.kind in (Kind.NETWORK, Kind.TIMEOUT)):
+            if not (reply.ended and error.failure.kind in (Kind.NETWORK, Kind.TIMEOUT)):
                 raise
         except BadEvent as error:
             raise _no_reply(f"an event that is no JSON: {error}") from error
-        if not (finished or events.done):
+        if not (reply.ended or events.done):
             raise ModelFailed(Failure(Kind.NETWORK, "the reply broke off before its end"))
-        if not chosen:
+        if not reply.begun:
             raise _no_reply("a stream without any choice")
         return reply.result()
-
-
-def _told(chunk: dict[str, Any]) -> tuple[bool, bool]:
-    """Tell whether a chunk has a choice, and whether one of its choices is at its end."""
-    rows = chunk.get("choices")
-    choices = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-    return bool(choices), any([row.get("finish_reason") for row in choices])
 
 
 def _all(events: Events, pieces: Iterator[bytes]) -> Iterator[Any]:
