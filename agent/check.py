@@ -55,6 +55,8 @@ class Check:
     """Whether it asks what an image holds, which never changes and is not asked twice."""
     same_by: tuple[str, ...] = ()
     """Arguments that make another call of the probe's tool ask the same; empty: all of them."""
+    more_of: str = ""
+    """One of these, a list: where more was asked for and all is well, that holds here too."""
     judge_by: Callable[[View, Any, Site], Verdict] | None = None
     """Judges instead of ``judge`` where that takes more than the one observation."""
 

@@ -55,12 +55,24 @@ def standing(view: View, check: Check) -> Standing:
 
 
 def _alike(view: View, check: Check, call: ToolCall) -> Known | None:
-    """Return the newest fresh answer to a call that asked the same in other words."""
+    """Return the newest fresh answer to a call that asked the same, or more, in other words."""
     if not check.same_by:
         return None
-    wanted = {name: call.args.get(name) for name in check.same_by}
     for row in reversed(view.facts.known(type(find(call.tool)))):
-        same = {name: row.args.get(name) for name in check.same_by} == wanted
-        if same and row.target == call.target and view.facts.is_fresh(row):
+        if row.target != call.target or not view.facts.is_fresh(row):
+            continue
+        if all(row.args.get(name) == call.args.get(name) for name in check.same_by):
             return row
+        if _asked_more(check, call, row):
+            verdict = check.verdict(view, row.observation, site_of(view))
+            return row if verdict.passed else None
     return None
+
+
+def _asked_more(check: Check, call: ToolCall, row: Known) -> bool:
+    """Whether all else is the same, and the list has more."""
+    if not check.more_of:
+        return False
+    others = (name for name in check.same_by if name != check.more_of)
+    wanted, had = (set(args.get(check.more_of) or ()) for args in (call.args, row.args))
+    return wanted <= had and all(row.args.get(name) == call.args.get(name) for name in others)

@@ -68,7 +68,11 @@ def evidence_ruling(view: View, target: str, subject: Subject, evidence: tuple[s
     }
     for name in evidence:
         if name not in ended or ended[name].call.tool in CONTROLS:
-            return Ruling(False, f"{name} is not the result of a call; cite results such as e12")
+            return Ruling(
+                False,
+                f"{name} is not the result of a call on a host: leave it out, and cite results "
+                "such as e12",
+            )
     about = [
         record
         for record in map(ended.__getitem__, evidence)
@@ -157,9 +161,18 @@ def _requested(view: View, call: ToolCall, touches: tuple[Subject, ...]) -> Ruli
         and record.approval not in ("", "no")
         and view.answers[record.asked].by == "person"
     ]
-    if purpose.ref in view.notes or answered:
+    with_words = [
+        no
+        for no in view.refused
+        if purpose.ref in (no.call.id, f"e{no.ended}") and no.asked and view.answers[no.asked].note
+    ]
+    if purpose.ref in view.notes or answered or with_words:
         return GO
-    return Ruling(False, f"requested names a message or answer of the person; not {purpose.ref}")
+    return Ruling(
+        False,
+        "requested names what the person said: a message, an answer to `ask`, or the words given "
+        f"with a no; not {purpose.ref or '(none named)'}",
+    )
 
 
 def _no_open_fix(view: View, call: ToolCall, touches: tuple[Subject, ...]) -> Ruling:

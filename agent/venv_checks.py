@@ -87,6 +87,7 @@ VENV_CHECKS: dict[str, Check] = {
             judge.environment,
             of_environment,
             REACHED,
+            same_by=("python",),
         ),
         Check(
             "environment_writable",
@@ -95,8 +96,17 @@ VENV_CHECKS: dict[str, Check] = {
             judge.writable,
             of_environment,
             USABLE,
+            same_by=("python",),
         ),
-        Check("pip_works", "pip runs there", _environment, judge.pip, of_environment, USABLE),
+        Check(
+            "pip_works",
+            "pip runs there",
+            _environment,
+            judge.pip,
+            of_environment,
+            USABLE,
+            same_by=("python",),
+        ),
         Check(
             "model_readable",
             "the model's config.json can be read",
@@ -121,6 +131,8 @@ VENV_CHECKS: dict[str, Check] = {
             of_environment,
             USABLE,
             Verdict(True, "the engine names no modules"),
+            same_by=("python", "modules"),
+            more_of="modules",
         ),
         Check(
             "options_known",

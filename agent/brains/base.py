@@ -10,7 +10,6 @@ from agent.fold import View
 from agent.frontier import Frontier
 from agent.values import ToolCall, Usage
 
-
 OWN_BRAIN = "playbook"
 """Name of the one that asks no model."""
 

@@ -104,11 +104,14 @@ def now(
     site = site_of(view)
     parts = [
         f"Candidate {view.candidate}, port {site.port}.",
-        _section("Checks", _checks(view, fence)),
+        _section("Checks", view.stir.kept(f"checks {fence}", lambda: _checks(view, fence))),
         _section("Claimed, and the checks said", _claimed(view, fence)),
         _section("Open fixes: say `applied` when their calls are done", _open(view)),
         _section("Changes that were made", _changes(view, fence)),
-        _section("Refused: not to be asked again", _refused(view, fence)),
+        _section(
+            "Refused: not to be asked again; words given with it are to be followed",
+            _refused(view, fence),
+        ),
         _section("Runs now, by this run", _running(view)),
         _section("Known", _facts(view, fence) if facts else []),
         f"The next diagnosis is d{len(view.diagnoses) + 1}.",
@@ -117,7 +120,7 @@ def now(
         turn=view.turn,
         used=_used(view),
         standing="\n".join(filter(None, parts)),
-        suggestions=_section("Suggestions", _suggested(suggestions, fence, view)),
+        suggestions=_section("Suggestions", _suggested(suggestions, fence)),
     )
 
 
@@ -211,7 +214,7 @@ def _changes(view: View, fence: Fence) -> list[str]:
 
 def _refused(view: View, fence: Fence) -> list[str]:
     return [
-        f"{record.call.id} {_call(record.call, fence, 160)} (e{record.ended}): {record.message}"
+        f"{record.call.id} {_call(record.call, fence, 500)} (e{record.ended}): {record.message}"
         for record in view.refused[-MOST_REFUSED:]
         if record.approval
     ]
@@ -242,26 +245,16 @@ def _fact(view: View, record: CallRecord, fence: Fence) -> str:
     return f"{headline(record)}{stale} {fence.line(record.message)}"
 
 
-def _suggested(suggestions: Sequence[Suggestion], fence: Fence, view: View) -> list[str]:
+def _suggested(suggestions: Sequence[Suggestion], fence: Fence) -> list[str]:
     rows: list[str] = []
     for item in suggestions:
         words = fence.line(item.text, 400)
         if not item.calls:
             rows.append(f"no known fix is left here; look further, ask or give up: {words}")
             continue
-        rows.append(f"{item.id}: {words}{_like_refused(item, view)}")
+        rows.append(f"{item.id}: {words}")
         rows += [f"  {_call(call, fence, _MOST_CALL)}" for call in item.calls]
     return rows
-
-
-def _like_refused(item: Suggestion, view: View) -> str:
-    """Warn where a suggestion comes near to what a person did not want."""
-    names = [
-        no.call.id
-        for no in view.refused
-        if no.approval and any(call.tool == no.call.tool for call in item.calls)
-    ]
-    return f" (beware: {', '.join(names)}, which is like it, was refused)" if names else ""
 
 
 def _call(call: ToolCall, fence: Fence, most: int) -> str:

@@ -14,6 +14,7 @@ from agent.brains.base import Request
 from agent.brains.playbook import Playbook
 from agent.brains.schemas import SUGGESTION
 from agent.control import GiveUp
+from agent.fold import View
 from agent.values import ToolCall
 
 MOST = 4
@@ -39,9 +40,34 @@ def suggest(request: Request) -> list[Suggestion]:
         gives_up = last.tool == GiveUp().name
         calls = () if gives_up else reply.calls
         text = f"{last.args['cause']}. {last.args['advice']}" if gives_up else reply.text
+        refused = _refused(request.view, calls)
+        if refused:
+            text, calls = (
+                f"what would be next was refused in {refused}; heed what was said there",
+                (),
+            )
         if not any(calls == other and (calls or text == said) for said, other in found):
             found.append((text, calls))
     return [Suggestion(f"s{n}", text, calls) for n, (text, calls) in enumerate(found[:MOST], 1)]
+
+
+def _refused(view: View, calls: Sequence[ToolCall]) -> str:
+    """Return the refused call that one of these comes down to; empty for none."""
+    for no in view.refused:
+        theirs = _telling(no.call)
+        if no.approval and any(_telling(call) == theirs for call in calls):
+            return no.call.id
+    return ""
+
+
+def _telling(call: ToolCall) -> tuple[str, str, dict[str, Any]]:
+    """Return what a call is about; variables and names of jobs do not make it another one."""
+    kept = {
+        key: value
+        for key, value in call.args.items()
+        if key not in ("env", "name", "cwd") and value not in (None, [], {}, ())
+    }
+    return call.tool, call.target, kept
 
 
 def _options(request: Request) -> list[Request]:
