@@ -130,7 +130,7 @@ class WatchServer(Watch[WatchServerArgs, ServerState]):
         Raises:
             ToolFailed: there is no such job, or the last samples cannot be read.
         """
-        spell = spell_of(call, results, _activity)
+        spell = spell_of(call, results, _activity, _cpu_s)
         seen = _state(args, spell.last, spell.waited_s, spell.quiet_s)
         if seen.state != "stuck":
             return seen
@@ -151,7 +151,11 @@ class WatchServer(Watch[WatchServerArgs, ServerState]):
 
 
 def _activity(sample: dict[str, str]) -> tuple[str, ...]:
-    return tuple(sample[key] for key in ("state", "out_bytes", "err_bytes", "ticks"))
+    return tuple(sample[key] for key in ("state", "out_bytes", "err_bytes"))
+
+
+def _cpu_s(sample: dict[str, str]) -> float:
+    return number(sample, "ticks") / number(sample, "tick_hz")
 
 
 def _error(sample: dict[str, str]) -> str:
@@ -173,7 +177,7 @@ def _state(
             "log_tail": "\n".join(filter(None, (plain(out), plain(err)))),
             "earliest_error": _error(sample),
             "log_bytes": number(sample, "out_bytes") + number(sample, "err_bytes"),
-            "cpu_s": number(sample, "ticks") / number(sample, "tick_hz"),
+            "cpu_s": _cpu_s(sample),
             "http_status": sample.get("http_status") or None,
             "port_owner": sample.get("port_owner", ""),
             "progress": progress(err) or progress(out),

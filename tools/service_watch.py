@@ -69,7 +69,7 @@ class WatchService(Watch[WatchServiceArgs, ServiceState]):
         Raises:
             ToolFailed: there is no such container, or the last samples cannot be read.
         """
-        spell = spell_of(call, results, _activity)
+        spell = spell_of(call, results, _activity, _cpu_s)
         restarts = number(spell.last, "restarts") - number(spell.first, "restarts")
         seen = _state(args, spell.last, spell.waited_s)
         if restarts >= MAX_RESTARTS:
@@ -91,7 +91,11 @@ class WatchService(Watch[WatchServiceArgs, ServiceState]):
 
 
 def _activity(sample: dict[str, str]) -> tuple[str, ...]:
-    return tuple(sample.get(key, "") for key in ("state", "restarts", "tail", "cpu_s"))
+    return tuple(sample.get(key, "") for key in ("state", "restarts", "tail"))
+
+
+def _cpu_s(sample: dict[str, str]) -> float:
+    return float(sample.get("cpu_s") or 0)
 
 
 def _state(args: WatchServiceArgs, sample: dict[str, str], waited_s: float) -> ServiceState:

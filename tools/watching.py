@@ -47,6 +47,13 @@ class WatchArgs(Args):
         return value
 
 
+IDLE = 0.01
+"""Share of one processor below which a server does nothing: one that listened at another address
+than the one asked for used a sixth of it."""
+TICK_S = 0.05
+"""CPU time that clocks cannot tell from none, in seconds."""
+
+
 class Sampled(Protocol):
     """What a verdict needs of a sample."""
 
@@ -105,8 +112,16 @@ def spell_of(
     call: CallContext,
     results: Sequence[Result],
     activity: Callable[[dict[str, str]], tuple[str, ...]],
+    cpu_s: Callable[[dict[str, str]], float],
 ) -> Spell:
-    """Read all samples of a watch; ``activity`` says what moves while a server comes up.
+    """Read all samples of a watch.
+
+    Args:
+        call: the watch's.
+        results: its samples, oldest first.
+        activity: says what moves while a server comes up, such as its log.
+        cpu_s: its CPU time so far, in seconds; a trickle of it, as of any server that waits to be
+            asked, is no movement.
 
     Raises:
         ToolFailed: the target says that there is no such server, or the last samples cannot be
@@ -120,7 +135,9 @@ def spell_of(
     first = next(readable(call, iter(results)), last)
     quiet_since = float(last["now"])
     for sample in recent:
-        if activity(sample) != activity(last):
+        lasted = float(last["now"]) - float(sample["now"])
+        worked = cpu_s(last) - cpu_s(sample) > IDLE * lasted + TICK_S
+        if worked or activity(sample) != activity(last):
             break
         quiet_since = float(sample["now"])
     return Spell(first, last, float(last["now"]) - quiet_since)
