@@ -29,7 +29,7 @@ class WatchArgs(Args):
         description="The health URL, such as http://127.0.0.1:8000/health.",
     )
     stuck_after_s: float = Field(120.0, gt=0)
-    """So many seconds without a byte of log or a tick of CPU time mean that it hangs."""
+    """So many seconds without a byte of log, and next to no CPU time, mean that it hangs."""
     limit_s: float = Field(1800.0, gt=0, le=14_400)
     python: Python = "python3"
     """A Python ≥ 3.8 on the target, which asks the server there."""
