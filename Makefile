@@ -13,7 +13,7 @@ LOCK = $(UV) pip compile pyproject.toml --quiet --universal --python-version 3.1
 	--custom-compile-command "make lock" $(LOCK_FLAGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo demo-stop test check golden docs bench lock clean
+.PHONY: help setup dev demo demo-stop test check golden live docs bench lock clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' Makefile | \
@@ -43,6 +43,10 @@ check: dev ## Lint, formatting, types, house rules, docs
 golden: dev ## Record the transcripts again by real runs (minutes); review the diff
 	$(BIN)/python -m tests.lab.record
 	$(BIN)/python -m tests.lab.picture
+	$(BIN)/python -m tests.lab.prompts
+
+live: dev ## Let a small real model drive 20 runs (tens of minutes): it may do no harm
+	$(BIN)/python -m tests.live
 
 docs: dev ## Write the generated pages anew
 	$(BIN)/python -m agent.schema_doc docs/transcript.md
