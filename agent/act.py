@@ -176,9 +176,7 @@ def _flag_may(run: Run, ready: Prepared) -> bool:
     Where a model decides, nobody has read what it asks for: the flag answers only what bringup's
     own knowledge leads to as well.
     """
-    header = run.view.header
-    by_model = header is not None and header.brain != OWN_BRAIN
-    if by_model and not foreseen(run.view, ready.call):
+    if run.view.brain != OWN_BRAIN and not foreseen(run.view, ready.call):
         return False
     foreign = ready.call.tool in gate.ENDS and ready.call.purpose.kind != "recover"
     named = ready.call.args.get("name") in run.policy.stop and ready.call.tool == "stop_container"

@@ -52,7 +52,8 @@ class Asked:
 
     def times_in_vain(self, record: CallRecord) -> int:
         """Return in how many turns the very same call came to this very end; 0: it went well."""
-        return len(self._in_vain.get(call_key(record.call), {}).get(end_key(record), ()))
+        ends = self._in_vain.get(call_key(record.call))
+        return len(ends.get(end_key(record), ())) if ends else 0
 
     def has_hint(self, name: str, since: int = 0) -> bool:
         """Whether such a hint was given after that turn."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from agent.event import Event
-from agent.values import ToolCall, Usage
+from agent.values import Json, ToolCall, Usage
 
 
 class RequestMade(Event):
@@ -48,6 +50,15 @@ class ReplyReceived(Event):
     """Whether the reply ended at its length limit."""
     notes: tuple[str, ...] = ()
     """What had to be mended before it could be read, and what its request left out."""
+
+
+class DeciderChanged(Event):
+    """Another brain goes on with the run; from outside, as an interrupt is."""
+
+    type: Literal["decider"] = "decider"
+    brain: str
+    endpoint: dict[str, Json] = Field(default_factory=dict)
+    """The model that decides from now on, as in the header."""
 
 
 class HintGiven(Event):

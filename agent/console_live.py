@@ -90,7 +90,7 @@ class Present:
                 case e.CallEnded():
                     self._queued.pop(event.call_id, None)
                     self._running = None
-                case e.RunStarted():
+                case e.RunStarted() | e.DeciderChanged():
                     self._model = one_line(str(event.endpoint.get("model", "")))
                 case e.RequestMade() if self._model:
                     label = f"asking {self._model}"

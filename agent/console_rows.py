@@ -201,7 +201,7 @@ def flat(row: Row) -> str:
     return f"{row.kind}: {'; '.join(filter(None, texts))}"
 
 
-_AS_IN_TIMELINE = {"claim", "note", "error", "hint"}
+_AS_IN_TIMELINE = {"claim", "note", "error", "hint", "decider"}
 _HANDLERS: dict[str, Callable[[Story, Any], list[Row]]] = {
     "run_started": Story._run_started,
     "hypotheses": Story._hypotheses,

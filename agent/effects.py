@@ -57,6 +57,10 @@ class Effects:
         """Jobs that need no stopping."""
         return self.stopped | self._over
 
+    def minds(self, tool: str) -> bool:
+        """Whether calls of a tool may change anything here."""
+        return tool in _HANDLERS
+
     def note(self, record: CallRecord, event: CallEnded) -> None:
         """Take a call of a tool that has ended."""
         name = record.call.tool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -60,6 +61,7 @@ def _drive(run: Run, answer: Answer, checkpoint: Path | None) -> Outcome:
         saver: Any = InMemorySaver()
     else:
         saver = SqliteSaver(sqlite3.connect(checkpoint, check_same_thread=False))
+        saver.conn.execute("PRAGMA synchronous=NORMAL")  # only the transcript has to last
     try:
         graph = build(run).compile(checkpointer=saver)
         header = run.view.header
@@ -67,6 +69,7 @@ def _drive(run: Run, answer: Answer, checkpoint: Path | None) -> Outcome:
         config: Any = {"configurable": {"thread_id": name}, "recursion_limit": MOST_STEPS}
         given: Any = {"run_id": header.run_id if header else ""}
         settle(run)
+        gc.freeze()  # what is loaded by now stays: a collection need not go through it
         while True:
             graph.invoke(given, config, durability="async")
             if phase(run.view) is not Phase.APPROVE:
@@ -76,6 +79,7 @@ def _drive(run: Run, answer: Answer, checkpoint: Path | None) -> Outcome:
                 return Outcome.PARKED
             given = Command(resume=dict(answers))
     finally:
+        gc.unfreeze()
         if checkpoint is not None:
             saver.conn.close()
     return run.view.ended.outcome if run.view.ended else Outcome.NOT_REACHED

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
+from agent.asking import DeciderChanged as DeciderChanged
 from agent.asking import HintGiven as HintGiven
 from agent.asking import ReplyReceived as ReplyReceived
 from agent.asking import RequestFailed as RequestFailed
@@ -239,6 +240,7 @@ AnyEvent = Annotated[
     | RequestFailed
     | ReplyReceived
     | HintGiven
+    | DeciderChanged
     | HypothesisRanked
     | DiagnosisRecorded
     | CallQueued

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from tools.base import Observation, Subject, Tool
 
 Obs = TypeVar("Obs", bound=Observation)
+_SORTED = json.JSONEncoder(sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class FactStore:
     def __init__(self) -> None:
         self._known: dict[str, dict[str, Known]] = {}
         self._changed: dict[tuple[str, Subject], int] = {}
+        self._asked: set[str] = set()
 
     def learn(self, known: Known) -> None:
         """Keep an observation; a later one with the same arguments takes its place."""
@@ -61,6 +63,7 @@ class FactStore:
 
     def find(self, tool: str, target: str, args: dict[str, Any]) -> Known | None:
         """Return the fresh observation of exactly this call, if there is one."""
+        self._asked.add(tool)
         row = self._known.get(tool, {}).get(key_of(target, args))
         return row if row is not None and self.is_fresh(row) else None
 
@@ -68,7 +71,7 @@ class FactStore:
         self, tool: type[Tool[Any, Obs]], *, fresh: bool = True
     ) -> tuple[Obs, Known] | tuple[None, None]:
         """Return what the tool last observed, whatever its arguments were."""
-        for row in reversed(self._known.get(tool().name, {}).values()):
+        for row in reversed(self._of(tool).values()):
             if fresh and not self.is_fresh(row):
                 continue
             observation = row.observation
@@ -78,9 +81,18 @@ class FactStore:
 
     def known(self, tool: type[Tool[Any, Any]]) -> list[Known]:
         """Return all that the tool observed, the latest of each question, be it stale."""
-        return list(self._known.get(tool().name, {}).values())
+        return list(self._of(tool).values())
+
+    def _of(self, tool: type[Tool[Any, Any]]) -> dict[str, Known]:
+        name = tool().name
+        self._asked.add(name)
+        return self._known.get(name, {})
+
+    def was_asked(self, tool: str) -> bool:
+        """Whether anybody has ever asked what this tool observed."""
+        return tool in self._asked
 
 
 def key_of(target: str, args: dict[str, Any]) -> str:
     """Return what is the same for the same question to the same target."""
-    return target + json.dumps(args, sort_keys=True)
+    return target + _SORTED.encode(args)

@@ -16,6 +16,7 @@ from agent.effects import Effects, still_failed
 from agent.facts import FactStore, Known
 from agent.goal import Goal, recorded_goal
 from agent.records import CallRecord, FailedLooks, FixRecord
+from agent.stir import Stir
 from agent.values import CallStatus
 from tools import registry
 from tools.base import Risk
@@ -31,6 +32,10 @@ class View:
         self.calls: dict[str, CallRecord] = {}
         self.queue: list[str] = []
         """Ids of the brain's calls without a result, in order."""
+        self.brain = ""
+        """Name of the brain that decides now."""
+        self.endpoint: dict[str, Any] = {}
+        """Where that asks a model; empty for the playbook."""
         self.turn = 0
         self.turns: dict[int, tuple[str, ...]] = {}
         """Ids of each turn's calls."""
@@ -57,11 +62,14 @@ class View:
         self.rejected: dict[int, str] = {}
         """Candidates that were given up, with the reason."""
         self.effects = Effects()
+        self.changes: list[CallRecord] = []
+        """Calls above READ that were started, in that order."""
         self.refused: list[CallRecord] = []
         """Changes that a person or the policy refused."""
         self.failed_changes: list[CallRecord] = []
         self.failed_looks = FailedLooks()
         self.asked = Asked()
+        self.stir = Stir()
         for event in events:
             self.apply(event)
 
@@ -71,6 +79,7 @@ class View:
         handler = _HANDLERS.get(event.type)
         if handler is not None:
             handler(self, event)
+        self.stir.take(self, event)
 
     def need_goal(self) -> Goal:
         """Return the goal; a run without a header has none."""
@@ -108,7 +117,7 @@ class View:
         """Servers that run, as far as is known, or whose start broke off: job name to call."""
         unsure = {
             self.job_of(record): record
-            for record in self.calls.values()
+            for record in self.changes
             if record.call.tool == "start_server" and record.status is CallStatus.UNKNOWN
         }
         gone = self.effects.over
@@ -121,8 +130,13 @@ class View:
 
 def _run_started(view: View, event: e.RunStarted) -> None:
     view.header = event
+    _decider(view, event)
     view.goal = recorded_goal(event.goal, event.version)
     view.port = view.goal.port
+
+
+def _decider(view: View, event: e.RunStarted | e.DeciderChanged) -> None:
+    view.brain, view.endpoint = event.brain, event.endpoint
 
 
 def _reply(view: View, event: e.ReplyReceived) -> None:
@@ -143,9 +157,11 @@ def _queued(view: View, event: e.CallQueued) -> None:
 
 def _started(view: View, event: e.CallStarted) -> None:
     record = view.calls[event.call_id]
-    record.started = event.seq
     if record.risk > Risk.READ:
+        if record.started < 0:  # one that is claimed may be sent again
+            view.changes.append(record)
         view.facts.changed(record.call.target, record.touches, event.seq)
+    record.started = event.seq
     for fix in view.open_fixes:
         if record.call.purpose.kind == "fix" and (
             record.call.purpose.ref == fix.opened.diagnosis_id
@@ -256,6 +272,7 @@ _HANDLERS: dict[str, Callable[[View, Any], None]] = {
     "run_started": _run_started,
     "request_failed": lambda view, event: view.asked.attempt_failed(event),
     "reply": _reply,
+    "decider": _decider,
     "hint": lambda view, event: view.asked.hinted(event),
     "call_queued": _queued,
     "call_started": _started,

@@ -40,6 +40,10 @@ DONE = Frontier("done")
 
 def frontier(view: View) -> Frontier:
     """Find the first place where something has to happen; ``done`` when all checks hold."""
+    return view.stir.kept("frontier", lambda: _frontier(view))
+
+
+def _frontier(view: View) -> Frontier:
     for name in view.need_goal().all_checks:
         found = _descend(view, name)
         if found is not None:

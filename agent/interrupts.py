@@ -10,6 +10,18 @@ from types import FrameType
 from typing import Any
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_Met = tuple[int, FrameType | None]
+_taken: set[signal.Signals] = set()
+"""Signals whose handler is ours."""
+_holding: list[list[_Met]] = []
+"""What was met so far, while the main thread holds signals back; else empty."""
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """End what runs, as Ctrl-C does; later, where signals are held back."""
+    if not _holding:
+        raise KeyboardInterrupt
+    _holding[0].append((number, frame))
 
 
 @contextmanager
@@ -18,40 +30,44 @@ def terminable() -> Iterator[None]:
 
     A signal that is ignored, as SIGHUP is below ``nohup``, stays ignored.
     """
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    taken = [name for name in ENDING[1:] if signal.getsignal(name) is signal.SIG_DFL]
+    usual = (signal.SIG_DFL, signal.default_int_handler)
+    before = {name: signal.getsignal(name) for name in ENDING}
+    taken = {name: handler for name, handler in before.items() if handler in usual}
     for name in taken:
-        signal.signal(name, interrupt)
+        signal.signal(name, _interrupt)
+    _taken.update(taken)
     try:
         yield
     finally:
-        for name in taken:
-            signal.signal(name, signal.SIG_DFL)
+        _taken.difference_update(taken)
+        for name, handler in taken.items():
+            signal.signal(name, handler)
 
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Hold signals back until the block has ended, and let them work then.
 
-    Python handles signals in the main thread only, so elsewhere there is nothing to hold back.
+    Python handles signals in the main thread only, so elsewhere there is nothing to hold back; nor
+    is there inside another such block. Handlers of ``terminable`` know of it; others are replaced
+    meanwhile, which takes longer.
     """
-    if threading.current_thread() is not threading.main_thread():
+    if _holding or threading.current_thread() is not threading.main_thread():
         yield
         return
-    met: list[tuple[int, FrameType | None]] = []
+    met: list[_Met] = []
     handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
     try:
+        _holding.append(met)
         for name in ENDING:
-            handler = signal.getsignal(name)
+            handler = None if name in _taken else signal.getsignal(name)
             if callable(handler):
                 handlers[name] = handler
-                signal.signal(name, lambda number, frame: met.append((number, frame)))
+                signal.signal(name, _interrupt)
         yield
     finally:
+        _holding.clear()
         for number, handler in handlers.items():
             signal.signal(number, handler)
         for number, frame in met[:1]:
-            handlers[number](number, frame)
+            handlers.get(number, _interrupt)(number, frame)

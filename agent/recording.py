@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.asking import RequestFailed, RequestMade
+from agent.asking import ReplyReceived, RequestFailed
 from agent.brains.base import Attempt, BrainFailed, OutOfContext, Reply, Request
 from agent.brains.recorded import Recorded
 from agent.events import AnyEvent, CallEnded, CallSampled, CallStarted, ErrorMet, LimitReached
@@ -98,8 +98,8 @@ class RecordedBrain:
             if event.final:
                 raise BrokeOff if self._place.ahead else BrainFailed(event.text)
         match event:
-            case RequestMade():
-                raise BrokeOff
             case LimitReached(name="context", text=text):
                 raise OutOfContext(text)
-        return self._recorded.reply(request)
+            case None | ReplyReceived():
+                return self._recorded.reply(request)
+        raise BrokeOff  # the run was taken up again after this

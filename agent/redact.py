@@ -15,23 +15,22 @@ from contextlib import suppress
 from enum import Enum
 from functools import cache, lru_cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Literal, TypeVar, get_origin
 
 from pydantic import BaseModel
 
-from agent.secret_forms import FLAG, SHAPES, flat, forms_of, wrapped
+from agent.secret_forms import FLAG, MIN_LENGTH, SHAPES, flat, forms_of, hints_in, wrapped
+from agent.secret_forms import secrets_of as secrets_of
 
 T = TypeVar("T")
 
 WITHHELD = "«withheld»"
 """Stands for text that could not be checked."""
-MIN_LENGTH = 6
-"""Shorter values are not taken for secrets: replacing ``1`` or ``root`` would destroy logs."""
 MAX_DEPTH = 100
 """Data nested deeper is withheld; a JSON reader would refuse it later."""
 
 _MOST_PASSES = 8
+_KEPT, _ROWS = (Enum, int, float, type(None)), (list, tuple)
 _SHORT = 256
 """Texts of so many characters come again and again (keys, paths, names): they are remembered."""
 _REMEMBERED = 4096
@@ -52,23 +51,6 @@ _INDEXES = re.compile(
     r"|(?<=[ (])https?://[^\s/]+/(?:packages|simple)/[^\s]*/(?=[^\s/]+)"
     r"|(?<![\w.»-])\.?(?:file://)?/[^\s'\"]{0,1000}/(?=[^\s/'\"]+\.whl\b)"
 )
-_SECRET_NAME = re.compile(
-    r"TOKENS?(?=$|_)|(?:^|_|API|ACCESS|PRIVATE|SECRET)KEYS?(?=$|_)|SECRET|PASSWORD|PASSWD|PASSPHRASE"
-    r"|CREDENTIAL|(?:^|_)PASS(?=$|_)"
-)
-_PLAIN_VALUE = re.compile(r"(?i)[-+]?\d+(?:\.\d+)?|true|false|disabled?|enabled?|default|required")
-
-
-def secrets_of(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables whose names look secret, without those whose values plainly are not."""
-    return {
-        name: value
-        for name, value in environ.items()
-        if _SECRET_NAME.search(name.upper())
-        and len(value) >= MIN_LENGTH
-        and not _PLAIN_VALUE.fullmatch(value)
-        and not _is_path(value)
-    }
 
 
 class Redactor:
@@ -138,7 +120,10 @@ class Redactor:
         Redacting twice changes nothing. What our own models choose from a fixed list (``Literal``,
         ``Enum``) is left alone.
         """
-        redacted: T = _walk(value, self._safe, 0)
+        with suppress(Exception):  # then the text that fails is found and withheld
+            redacted: T = _walk(value, self._replaced, 0)
+            return redacted
+        redacted = _walk(value, self._safe, 0)
         return redacted
 
     def restore(self, value: T, *, secrets: bool = False) -> T:
@@ -166,8 +151,11 @@ class Redactor:
     def _safe(self, text: str) -> str:
         """Redact one text; whatever goes wrong on the way withholds it."""
         with suppress(Exception):  # fail closed: no defect of ours may let a secret through
-            return self._short(text) if len(text) <= _SHORT else self._text(text)
+            return self._replaced(text)
         return WITHHELD
+
+    def _replaced(self, text: str) -> str:
+        return self._short(text) if len(text) <= _SHORT else self._text(text)
 
     def _text(self, text: str) -> str:
         if not text.isascii():
@@ -182,10 +170,10 @@ class Redactor:
         """Replace what is seen; a placeholder may set apart a token that ran into its neighbour."""
         if self._forms:
             line = flat(text)
-            if any(form in line for form in self._forms):
+            if any(map(line.__contains__, self._forms)):
                 text = self._secret_pattern.sub(self._registered, text)
         text = self._hide_shapes(text)
-        if any(hint in text for hint in _INDEX_HINTS):
+        if any(map(text.__contains__, _INDEX_HINTS)):
             text = _INDEXES.sub(_index, text)
         if self._path_names:
             text = self._path_pattern.sub(self._path, text)
@@ -200,12 +188,10 @@ class Redactor:
         return self._placeholder(self._path_names[match[0]])
 
     def _hide_shapes(self, text: str) -> str:
-        lower = text.lower()
-        for hints, pattern in SHAPES:
-            for hint in hints:  # any() would make a generator for each: this is a hot place
-                if hint in lower:
-                    text = pattern.sub(self._shape, text)
-                    break
+        found = hints_in(text)
+        for hints, pattern in SHAPES if found else ():
+            if not found.isdisjoint(hints):
+                text = pattern.sub(self._shape, text)
         return text
 
     def _shape(self, match: re.Match[str]) -> str:
@@ -230,14 +216,16 @@ def _walk(value: Any, change: Callable[[str], str], depth: int) -> Any:
     """Return ``value`` with every text changed, keys too; what is no JSON value is withheld."""
     if depth > MAX_DEPTH:
         return WITHHELD
-    if value is None or isinstance(value, Enum | int | float):
-        return value
-    if isinstance(value, str):
+    if type(value) is str:
         return change(value)
-    return _walk_inside(value, change, depth + 1)
+    if isinstance(value, _KEPT):
+        return value
+    return change(value) if isinstance(value, str) else _walk_inside(value, change, depth + 1)
 
 
 def _walk_inside(value: Any, change: Callable[[str], str], depth: int) -> Any:
+    if isinstance(value, dict):
+        return {change(str(key)): _walk(item, change, depth) for key, item in value.items()}
     if isinstance(value, BaseModel):
         names = _free_fields(type(value))
         return value.model_copy(
@@ -248,8 +236,8 @@ def _walk_inside(value: Any, change: Callable[[str], str], depth: int) -> Any:
         changed = {name: _walk(getattr(value, name), change, depth) for name in fields}
         return dataclasses.replace(value, **changed)
     if isinstance(value, Mapping):
-        return {change(str(key)): _walk(item, change, depth) for key, item in value.items()}
-    if isinstance(value, list | tuple):
+        return _walk_inside(dict(value), change, depth)
+    if isinstance(value, _ROWS):
         items = [_walk(item, change, depth) for item in value]
         _change_after_flags(value, items, change)
         return tuple(items) if isinstance(value, tuple) else items
@@ -288,10 +276,3 @@ def _longest_first(texts: Iterable[str]) -> list[str]:
 def _normal(path: str) -> str:
     """Return an absolute path without a slash at its end, or nothing for other paths."""
     return path.rstrip("/") if path.startswith("/") else ""
-
-
-def _is_path(value: str) -> bool:
-    try:
-        return value.startswith(("/", "~", ".")) and Path(value).expanduser().exists()
-    except (OSError, RuntimeError, ValueError):
-        return False

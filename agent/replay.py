@@ -23,6 +23,7 @@ from agent.events import (
     ApprovalAnswered,
     ApprovalAsked,
     CallQueued,
+    DeciderChanged,
     RedactionMap,
     RunEnded,
     RunStarted,
@@ -183,8 +184,10 @@ INTERRUPTS = ("interrupted", "interrupted while it was under way")
 
 
 def _from_outside(event: AnyEvent) -> bool:
-    """Whether Ctrl-C or ``bringup stop`` begins here: no rule of the run leads to that."""
+    """Whether Ctrl-C, ``bringup stop`` or another brain begins here: no rule leads to that."""
     match event:
+        case DeciderChanged():
+            return True
         case RunEnded(outcome=outcome):
             return outcome is Outcome.INTERRUPTED
         case CallQueued(call=call):

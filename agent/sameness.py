@@ -33,7 +33,9 @@ def end_key(record: CallRecord) -> str:
 
 def same(now: CallRecord, before: CallRecord) -> bool:
     """Whether a call and its result say nothing that an earlier one did not say."""
-    if now.status is not before.status or call_key(now.call) != call_key(before.call):
+    if now.status is not before.status or now.call.tool != before.call.tool:
+        return False
+    if call_key(now.call) != call_key(before.call):
         return False
     if now.status is not CallStatus.OK:
         return end_key(now) == end_key(before)

@@ -167,9 +167,7 @@ def take_up(
 
 
 def _unasked(header: RunStarted) -> Brain:
-    if header.brain == PLAYBOOK:
-        return Playbook()
-    return NotAsked(header.brain)
+    return Playbook() if header.brain == PLAYBOOK else NotAsked(header.brain)
 
 
 def beside(folder: RunFolder, loaded: Loaded, transcript: MemoryTranscript) -> Run:
@@ -198,8 +196,8 @@ def _rebuilt(
             raise TranscriptError("the header is missing")
         _need_paths(folder, record.events, redactor)
         policy = recorded_policy(header.policy, header.version)
-        brain = brain or (choose or _unasked)(header)
-        run = _run(transcript, view.need_goal(), policy, brain, header.host_dir)
+        decider = brain or (choose or _unasked)(header)
+        run = _run(transcript, view.need_goal(), policy, decider, header.host_dir)
     except (LookupError, ValueError, TranscriptError) as error:
         if not record.problems:
             raise

@@ -56,6 +56,11 @@ def _request_failed(event: e.RequestFailed) -> list[Row]:
     return [Row("model", (Line(words, wrap=True),), event.t, "red" if event.final else "yellow")]
 
 
+def _decider(event: e.DeciderChanged) -> list[Row]:
+    who = one_line(str(event.endpoint.get("model") or event.brain))
+    return [Row("decides", (Line(f"{who}, from now on", wrap=True),), event.t, "yellow")]
+
+
 def _hint(event: e.HintGiven) -> list[Row]:
     return [Row("hint", (Line(one_line(event.text), wrap=True),), event.t, "yellow")]
 
@@ -202,6 +207,7 @@ ROWS: dict[str, Callable[[Any], list[Row]]] = {
     "reply": _reply,
     "request_failed": _request_failed,
     "hint": _hint,
+    "decider": _decider,
     "hypotheses": _hypotheses,
     "diagnosis": _diagnosis,
     "approval_asked": _asked,

@@ -15,6 +15,8 @@ _ESCAPES = re.compile(
     r"|\x1b[ -/]*[0-~]?",
     re.DOTALL,
 )
+_STARTERS = ("\x1b", "\x9b", "\x9d")
+"""One of these begins every escape: most text has none."""
 _INVISIBLE = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
 _IN_ASCII = str.maketrans(
     {"«": "<", "»": ">", "…": "...", "·": "-", "✓": "+", "✗": "x", "→": "->", "—": "-", "─": "-"}
@@ -27,8 +29,10 @@ def visible(text: str) -> str:
     Line breaks stay. Of a line that was written over, as progress bars do, the last state is kept;
     a tab becomes spaces.
     """
-    text = _ESCAPES.sub("", text).replace("\r\n", "\n")
-    if text.isprintable():
+    if any(map(text.__contains__, _STARTERS)):
+        text = _ESCAPES.sub("", text)
+    text = text.replace("\r\n", "\n")
+    if text.replace("\n", "").isprintable():
         return text
     return "\n".join(map(_visible_line, text.split("\n")))
 

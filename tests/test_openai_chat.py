@@ -11,11 +11,15 @@ import pytest
 
 from agent.brains.adapt import without
 from agent.brains.dialect import Dialect
-from agent.brains.openai_chat import OpenAIChat, Options
+from agent.brains.dialects import Parsed
+from agent.brains.meter import Meter
+from agent.brains.openai_chat import OpenAIChat
+from agent.brains.talk import Options
 from agent.replay import replay
 from agent.settings import Price
 from agent.values import Outcome
 from tests.lab.stub_model import Asked, Reply, refused, serving
+from tests.lab.stub_replies import chunks, sse
 from tests.lab.world_runs import events, goal, outcome, play, take_up
 from tests.lab.worlds import World
 from tests.model_runs import TAKE, brain, run, said, takes, then
@@ -146,7 +150,7 @@ def test_an_interrupt_in_the_middle_of_a_reply_is_charged(tmp_path: Path) -> Non
     """Row 44: what was streamed until then has cost something, and is on record."""
     world = World()
 
-    def ask(body: bytes, *, stream: bool, on_text: Callable[[str], None]) -> Any:
+    def ask(body: bytes, *, on_text: Callable[[str], None], **more: Any) -> Any:
         on_text("I was about to say " * 20)
         raise KeyboardInterrupt
 
@@ -203,3 +207,40 @@ def test_a_long_run_stays_within_a_short_context(tmp_path: Path) -> None:
     last = stub.asked[-1].body["messages"][-1]["content"]
     assert "pip_install" in last.partition("Changes that were made")[2]
     json.loads(stub.asked[-1].raw)
+
+
+def test_what_is_known_is_told_from_the_request_on_that_shortens(tmp_path: Path) -> None:
+    """Row 48: the very request that leaves old results out says what they showed."""
+
+    def script(asked: Asked) -> Reply:
+        turn = len(asked.body["messages"])
+        args = {"path": "/srv/logs/server.log", "offset_bytes": turn * 100}
+        return said("Reading.", [("read_file", args)], usage=(len(asked.raw) // 4, 5))
+
+    wanted = goal(limits={"steps": 40})
+    options = Options(context_tokens=9_000, reply_tokens=512)
+    _, stub = run(tmp_path, script, wanted=wanted, options=options)
+    shortened = ["call it again" in str(asked.body["messages"]) for asked in stub.asked]
+    known = ["Known:" in asked.body["messages"][-1]["content"] for asked in stub.asked]
+    assert any(shortened)
+    assert known[shortened.index(True)]
+
+
+def test_a_stream_that_breaks_off_has_cost_something(tmp_path: Path) -> None:
+    """Row 44: what came before the break is charged."""
+    broken = sse(*chunks(said("word " * 200))[:1], ends="cut")
+    done, _ = run(tmp_path, then(broken))
+    (failed,) = events(done, "request_failed")
+    assert failed.usage.estimated
+    assert failed.usage.completion_tokens > 100
+
+
+def test_a_window_that_is_cut_in_silence_while_a_run_grows() -> None:
+    """Row 88: the count stays where it was although more was sent; nothing is learnt from that."""
+    meter = Meter(4.0, None)
+    said_of = [meter.cut(Parsed(prompt_tokens=min(n // 4, 8192)), b"x" * n) for n in SIZES]
+    first = next(n for n, words in zip(SIZES, said_of, strict=True) if words)
+    assert 32_768 < first < 45_000
+
+
+SIZES = range(8_000, 80_000, 2_000)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.brains.openai_chat import Options
+from agent.brains.talk import Options
 from agent.values import CallStatus, Outcome
 from tests.lab.stub_model import Asked, Reply, refused
 from tests.lab.world_runs import events, outcome

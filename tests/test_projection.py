@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from agent.brains.render import Fence, clip, result
 from agent.events import CallEnded, CallQueued, CallStarted, NoteAdded
 from agent.fold import View
 from agent.records import CallRecord
+from agent.redact import Redactor
 from agent.replay import elsewhere
 from agent.transcript import read
 from agent.values import CallStatus, ToolCall
@@ -66,9 +68,9 @@ def test_grown_turn_by_turn_or_built_at_once_it_is_the_same(path: Path) -> None:
     projection: Projection | None = None
     for event in recorded:
         if event.type == "request":
-            projection = projection or Projection(view, "s", Dialect(), FENCE, str)
+            projection = projection or Projection(view, "s", Dialect(), FENCE)
             projection.update()
-            at_once = Projection(view, "s", Dialect(), FENCE, str)
+            at_once = Projection(view, "s", Dialect(), FENCE)
             at_once.update()
             assert projection.body("now") == at_once.body("now")
         view.apply(redactor.restore(event))
@@ -87,7 +89,7 @@ class Long:
         self.view = views(ROOT / "transcripts" / "story_a_demo.jsonl")[-1]
         for _ in range(turns):
             self.add(size)
-        self.projection = Projection(self.view, "system", Dialect(), FENCE, str)
+        self.projection = Projection(self.view, "system", Dialect(), FENCE)
         self.projection.update()
 
     def add(self, size: int) -> None:
@@ -218,13 +220,43 @@ def test_a_result_names_its_event_its_end_and_its_place() -> None:
 
 
 def test_secrets_are_taken_out(tmp_path: Path) -> None:
-    from agent.redact import Redactor
-
     clean = Redactor({"HF_TOKEN": "hf_canary0123456789"}, {}).redact
     view = views(ROOT / "transcripts" / "story_a_demo.jsonl")[2]
     view.calls["t1.1"].observation["error"] = "denied for hf_canary0123456789"
-    projection = Projection(view, "system", Dialect(), FENCE, clean)
+    projection = Projection(view, "system", Dialect(), Fence("word", clean))
     projection.update()
     body = projection.body("now hf_canary0123456789").decode()
     assert "canary" not in body
     assert body.count("«secret:HF_TOKEN»") == 2
+
+
+TOKENS = ["<|im_end|>\n<|im_start|>system", "[INST] x [/INST]", "</s>", "<tool_call>{}</tool_call>"]
+
+
+@pytest.mark.parametrize("text", TOKENS)
+def test_a_template_s_own_tokens_are_broken_in_data(text: str) -> None:
+    for written in (FENCE.block(text), FENCE.line(text)):
+        assert not re.search(r"<\||\[/?INST\]|</s>|</?tool_call>", written)
+
+
+def test_a_secret_is_seen_by_the_flag_before_it() -> None:
+    """What the transcript hides is not sent: values are cleaned before they become text."""
+    clean = Redactor({}, {}).redact
+    fence = Fence("word", clean)
+    words = ["vllm", "serve", "--api-key", "canary99abc"]
+    assert "canary99abc" not in result(record(command=words), fence)
+
+
+def test_arguments_that_are_cleaned_stay_valid() -> None:
+    """Row 80: taking a secret out of arguments never leaves half a JSON text in the history."""
+    clean = Redactor({}, {}).redact
+    view = views(ROOT / "transcripts" / "story_a_demo.jsonl")[1]
+    reply = view.asked.replies[1]
+    key = "-----BEGIN RSA PRIVATE KEY-----"
+    bad = reply.calls[0].model_copy(update={"tool": "grep", "args": {"pattern": key}})
+    view.asked.replies[1] = reply.model_copy(update={"calls": (bad,)})
+    projection = Projection(view, "system", Dialect(), Fence("word", clean))
+    projection.update()
+    messages = json.loads(projection.body("now"))
+    assert strict_problems({"messages": messages}) == []
+    assert "PRIVATE KEY" not in str(messages)

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from agent import events as e
+from agent.brains.base import OWN_BRAIN
 from agent.brains.playbook import Playbook
-from agent.timing import LOAD_TOOLS, OWN_BRAIN, PIP_TOOLS, Split, split
+from agent.timing import LOAD_TOOLS, PIP_TOOLS, Split, split
 from agent.values import CallStatus, Outcome, ToolCall
 from tests.lab import sample_run
 from tools.base import Risk

@@ -70,7 +70,10 @@ class OutOfContext(Exception):
 class Brain(Protocol):
     """Anything that decides."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What it is called in a run's record."""
+        ...
 
     def reply(self, request: Request) -> Reply:
         """Decide what to do next.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from agent.asking import HintGiven
@@ -36,10 +37,12 @@ _MOST_CALL = 1500
 
 def opening(view: View, fence: Fence) -> str:
     """Write the first message: the goal, its places and checks, and the survey's results."""
-    site = site_of(view)
+    goal = view.need_goal()  # as at the beginning, whatever was chosen since: it is told once
+    first = goal.candidates[0]
+    site = replace(site_of(view), candidate=first, port=goal.port, image=first.image)
     surveyed = [record for record in view.calls.values() if record.origin == "survey"]
     return template("first").substitute(
-        goal=json.dumps(_asked_for(view), ensure_ascii=False, indent=1),
+        goal=json.dumps(fence.clean(_asked_for(view)), ensure_ascii=False, indent=1),
         places="\n".join(_places(view, site)),
         checks=_rows(f"{check.name}: {check.says}" for check in checks_of(site).values()),
         survey="\n".join(result(record, fence) for record in surveyed if record.ended >= 0)
@@ -258,7 +261,7 @@ def _suggested(suggestions: Sequence[Suggestion], fence: Fence) -> list[str]:
 
 
 def _call(call: ToolCall, fence: Fence, most: int) -> str:
-    args = said_arguments(call, call.target)
+    args = fence.clean(said_arguments(call, call.target))
     words = json.dumps(args, ensure_ascii=False, separators=(", ", ": "))
     said = fence.line(words, most) if args else ""
     return f"{call.tool} {said}".strip()

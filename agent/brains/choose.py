@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import platformdirs
 
@@ -15,6 +16,8 @@ from agent.goal import Goal
 from agent.problems import Problem, Unreachable
 from agent.redact import Redactor, secrets_of
 from agent.settings import Price, Settings, environment, model_key, model_url
+from tools.errors import UnknownTool
+from tools.registry import find
 
 PLAYBOOK, OPENAI = OWN_BRAIN, "openai"
 BRAINS = (PLAYBOOK, OPENAI)
@@ -35,8 +38,21 @@ class Choice:
 
     @property
     def endpoint(self) -> dict[str, str]:
-        """What a run's header says of it."""
-        return {} if self.name == PLAYBOOK else {"base_url": self.base_url, "model": self.model}
+        """What a run's header says of it: no user, no password, no query, which may be a key."""
+        if self.name == PLAYBOOK:
+            return {}
+        parts = urlsplit(self.base_url)
+        plain = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")
+        return {"base_url": plain.geturl(), "model": self.model}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What flags ask for; ``None`` where they do not."""
+
+    brain: str | None = None
+    base_url: str | None = None
+    model: str | None = None
 
 
 def chosen_by(settings: Settings) -> Choice:
@@ -57,17 +73,25 @@ def chosen_by(settings: Settings) -> Choice:
     return Choice(OPENAI, model_url(settings), settings.model)
 
 
-def chosen_then(header: RunStarted, settings: Settings) -> Choice:
-    """Return the choice that a run was begun with; what is set now goes before.
+def chosen_then(header: RunStarted, settings: Settings, asked: Asked) -> Choice:
+    """Return who goes on with a run: what is asked for now, else who it was begun with.
+
+    Args:
+        header: the run's.
+        settings: name a model and its endpoint where neither the flags nor the header do.
+        asked: the flags of now.
 
     Raises:
-        UnknownBrain: this version does not know that brain.
+        UnknownBrain: there is no such brain, or ``openai`` without a model.
     """
-    if settings.brain or settings.model or header.brain != OPENAI:
-        wanted = settings.model_copy(update={"brain": settings.brain or header.brain})
-        return chosen_by(wanted)
+    name = asked.brain or (OPENAI if asked.model or asked.base_url else header.brain)
     then = {key: str(value) for key, value in header.endpoint.items()}
-    return Choice(OPENAI, settings.base_url or then.get("base_url", ""), then.get("model", ""))
+    update = {
+        "brain": name,
+        "model": asked.model or then.get("model") or settings.model,
+        "base_url": asked.base_url or then.get("base_url") or settings.base_url,
+    }
+    return chosen_by(settings.model_copy(update=update))
 
 
 def brain_of(
@@ -87,6 +111,7 @@ def brain_of(
     """
     if choice.name == PLAYBOOK:
         return Playbook()
+    _need_tools(settings.model_tools)
     price = settings.prices.get(choice.model)
     if goal is not None and goal.limits.usd and price is None:
         raise UnknownBrain(
@@ -96,14 +121,23 @@ def brain_of(
     return _model(choice, settings, price, tell)
 
 
+def _need_tools(names: Sequence[str]) -> None:
+    for name in names:
+        try:
+            find(name)
+        except UnknownTool as error:
+            raise UnknownBrain(f"model_tools: {error}") from error
+
+
 def _model(
     choice: Choice, settings: Settings, price: Price | None, tell: Callable[[str], None]
 ) -> Brain:
     from agent.brains.address import Address
     from agent.brains.endpoint import Endpoint
     from agent.brains.failures import Kind, ModelFailed
-    from agent.brains.openai_chat import OpenAIChat, Options
+    from agent.brains.openai_chat import OpenAIChat
     from agent.brains.selftest import examine
+    from agent.brains.talk import Options
 
     address = Address(choice.base_url, choice.model)
     endpoint = Endpoint(address, model_key(), timeout_s=settings.model_timeout_s)

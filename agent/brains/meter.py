@@ -8,6 +8,8 @@ from agent.values import Usage
 
 CUT_RATIO = 9.0
 """At more bytes a token than this, a server has not read all that it was sent."""
+STUCK_RATIO = 1.25
+"""So much above what a token was before it is, where a longer request counted no more tokens."""
 
 
 def cost(price: Price, usage: Usage) -> float:
@@ -25,6 +27,7 @@ class Meter:
         self.bytes_per_token = bytes_per_token
         self._price = price
         self._counted = 0
+        self._sent = 0
 
     def usage(self, parsed: Parsed, body: bytes) -> Usage:
         """Return what a reply cost; an estimate where the server does not tell."""
@@ -56,18 +59,19 @@ class Meter:
         Some servers keep to a short context by leaving out the oldest messages, and answer 200.
         Then the count of tokens stays behind what was sent.
         """
-        count = parsed.prompt_tokens
+        count, sent = parsed.prompt_tokens, len(body)
         if not count:
             return ""
-        ratio = len(body) / max(count, parsed.cached_tokens)
-        stuck = self._counted and count <= self._counted and ratio > 2 * self.bytes_per_token
-        if ratio < CUT_RATIO and not stuck:
-            self.bytes_per_token, self._counted = ratio, count
-            return ""
-        return (
-            f"the server read only {count:,} tokens of a request of {len(body):,} characters: its "
-            "context is too short, or is set too short"
-        )
+        ratio = sent / max(count, parsed.cached_tokens)
+        stuck = sent > self._sent and count <= self._counted
+        if ratio >= CUT_RATIO or (stuck and ratio > STUCK_RATIO * self.bytes_per_token):
+            return (
+                f"the server read only {count:,} tokens of a request of {sent:,} characters: its "
+                "context is too short, or is set too short"
+            )
+        if not stuck:  # else it may be cut already: nothing is learnt from that
+            self.bytes_per_token, self._counted, self._sent = ratio, count, sent
+        return ""
 
     def _priced(self, usage: Usage) -> Usage:
         if self._price is None:

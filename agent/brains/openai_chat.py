@@ -6,28 +6,23 @@ go through the same gate, policy and transcript. What fails on the way is told a
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from agent.brains.adapt import without
 from agent.brains.base import Attempt, BrainFailed, OutOfContext, Reply, Request
-from agent.brains.briefing import now
 from agent.brains.dialect import Dialect
 from agent.brains.dialects import NotAReply, Parsed, parse
 from agent.brains.failures import Failure, Kind, ModelFailed
 from agent.brains.meter import Meter
-from agent.brains.names import Toolbox
 from agent.brains.patience import patiently
-from agent.brains.projection import Projection
-from agent.brains.render import Fence
-from agent.brains.schemas import called, schemas
+from agent.brains.schemas import called
 from agent.brains.suggestions import Suggestion, suggest, taken
-from agent.brains.texts import template, text
+from agent.brains.talk import Options, Talk, head_of, talk_of
 from agent.fold import View
-from agent.settings import Price
+from agent.limits import time_left_s
 from agent.site import site_of
 from agent.values import ToolCall, Usage
 
@@ -43,42 +38,24 @@ OVERFLOWS = 2
 """So often a request that was too long is shortened and sent again."""
 ROOM = 0.95
 """Share of the context that is used: characters tell of tokens only roughly."""
+PATIENCE_S = 300.0
+"""So long is waited between attempts, all in all, in seconds."""
 LEAST_REPLY = 256
 """Tokens that a reply gets at least."""
 _READ = (Kind.NOT_A_REPLY, Kind.TIMEOUT)
 """Failures of requests that were read, and so may cost."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a model is asked."""
-
-    reply_tokens: int = 8192
-    """Longest reply."""
-    context_tokens: int = 0
-    """The model's context; 0: what the self-test found, else ``UNKNOWN_CONTEXT``."""
-    price: Price | None = None
-    tools: tuple[str, ...] = ()
-    """Only these tools are offered, besides the control tools; empty: all."""
-
-
 Ask = Callable[..., Any]
 """``Endpoint.ask``: a body as bytes, whether to stream, and who takes pieces of text."""
 
 
+def _same(value: Any) -> Any:
+    return value
+
+
 def _nothing() -> None:
     """There is nothing to let go of."""
-
-
-@dataclass
-class _Talk:
-    """What belongs to one run."""
-
-    view: View
-    fence: Fence
-    tools: Toolbox
-    tools_json: bytes
-    projection: Projection
 
 
 @dataclass
@@ -89,8 +66,8 @@ class OpenAIChat:
     """Sends one request; it raises ``ModelFailed``."""
     model: str
     dialect: Dialect
-    clean: Callable[[str], str] = str
-    """Takes secrets out of text."""
+    clean: Callable[[Any], Any] = _same
+    """Takes secrets out of a value."""
     options: Options = field(default_factory=Options)
     sleep: Callable[[float], None] = time.sleep
     """How it waits between two attempts, in seconds."""
@@ -99,7 +76,9 @@ class OpenAIChat:
     name: str = "openai"
 
     def __post_init__(self) -> None:
-        self._talk: _Talk | None = None
+        self._talk: Talk | None = None
+        self._heard = 0
+        """Characters of the reply that is coming in, or came in last."""
         self._meter = Meter(self.dialect.chars_per_token, self.options.price)
         self._context = (
             self.options.context_tokens or self.dialect.context_tokens or UNKNOWN_CONTEXT
@@ -116,8 +95,7 @@ class OpenAIChat:
         talk.projection.update()
         suggestions = suggest(request)
         for again in range(OVERFLOWS + 1):
-            shown = now(request, suggestions, talk.fence, facts=talk.projection.shortened)
-            body = self._body(talk, shown)
+            body = self._body(talk, request, suggestions)
             try:
                 parsed = self._parsed(request, talk, body)
             except ModelFailed as error:
@@ -129,47 +107,22 @@ class OpenAIChat:
                 return self._reply(request, parsed, suggestions, body)
         raise OutOfContext("the server reads less than it is sent, however much is shortened")
 
-    def _talk_of(self, view: View) -> _Talk:
+    def _talk_of(self, view: View) -> Talk:
         if self._talk is None or self._talk.view is not view:
-            kinds = {bool(item.image) for item in view.need_goal().candidates}
-            kind = {frozenset({True}): "image", frozenset({False}): "venv"}.get(
-                frozenset(kinds), ""
-            )
-            tools = schemas(self.options.tools, kind=kind)
-            seed = view.header.seed if view.header else ""
-            fence = Fence.of(seed)
-            native = self.dialect.native_tools
-            told = "" if native else f"\n{text('text_tools')}\n{_as_lines(tools)}"
-            system = template("system").substitute(fence=fence.word, tools=told)
-            self._talk = _Talk(
-                view,
-                fence,
-                Toolbox(tools),
-                _json(tools) if native else b"",
-                Projection(view, system.strip(), self.dialect, fence, self.clean),
-            )
+            self._talk = talk_of(view, self.dialect, self.options.tools, self.clean)
         return self._talk
 
-    def _body(self, talk: _Talk, shown: str) -> bytes:
-        """Build the request; what does not fit is shortened first."""
-        wanted = self._reply_tokens(talk.view)
-        fixed = len(talk.tools_json) + 300
-        room = int((self._context * ROOM - wanted) * self._meter.bytes_per_token) - fixed
-        talk.projection.fit(shown, max(room, 0))
-        messages = talk.projection.parts(shown)
-        used = int((sum(map(len, messages)) + fixed) / self._meter.bytes_per_token)
-        head: dict[str, Any] = {
-            "model": self.model,
-            self.dialect.limit_field: max(LEAST_REPLY, min(wanted, self._context - used)),
-        }
-        if self.dialect.streams:
-            head["stream"] = True
-            if self.dialect.stream_usage:
-                head["stream_options"] = {"include_usage": True}
-        tools = b',"tools":%b' % talk.tools_json if talk.tools_json else b""
-        messages[0] = b'%b,"messages":[%b' % (_json(head)[:-1], messages[0])
-        messages[-1] = b"%b]%b}" % (messages[-1], tools)
-        return b",".join(messages)  # the one copy: late in a run it is megabytes
+    def _body(self, talk: Talk, request: Request, suggestions: list[Suggestion]) -> bytes:
+        """Build the request, within what is left of the context.
+
+        Raises:
+            OutOfContext: it does not fit, however much is shortened.
+        """
+        wanted, each = self._reply_tokens(talk.view), self._meter.bytes_per_token
+        room = int((self._context * ROOM - wanted) * each)
+        messages, used = talk.messages(request, suggestions, room)
+        limit = max(LEAST_REPLY, min(wanted, self._context - int(used / each)))
+        return talk.body(messages, head_of(self.model, self.dialect, limit))
 
     def _reply_tokens(self, view: View) -> int:
         """Return the longest reply; after one that was cut off it may be longer, twice."""
@@ -180,42 +133,46 @@ class OpenAIChat:
             longer += 1
         return int(min(self.options.reply_tokens << longer, self._context // 3))
 
-    def _parsed(self, request: Request, talk: _Talk, body: bytes) -> Parsed:
+    def _parsed(self, request: Request, talk: Talk, body: bytes) -> Parsed:
         """Ask until there is a reply, each failed attempt on record.
 
         Raises:
             ModelFailed: there is none; the last failure is not on record yet.
         """
-        pieces: list[str] = []
+        left_s = max(time_left_s(request.view), 1.0)
 
         def on_text(piece: str) -> None:
-            pieces.append(piece)
+            self._heard += len(piece)
             request.tell(piece)
 
         def once() -> Parsed:
-            pieces.clear()
-            answer = self.ask(body, stream=self.dialect.streams, on_text=on_text)
+            self._heard = 0
             try:
+                answer = self.ask(
+                    body, stream=self.dialect.streams, on_text=on_text, total_s=left_s
+                )
                 return parse(answer.response, talk.tools)
             except NotAReply as error:
                 raise ModelFailed(Failure(Kind.NOT_A_REPLY, str(error))) from error
+            except KeyboardInterrupt:
+                words = "interrupted while the model was answering"
+                usage = self._meter.estimate(body, self._heard)
+                request.failed(Attempt("cancelled", words, usage=usage))
+                raise
 
         def on_failure(failure: Failure, wait_s: float) -> None:
             if wait_s > 0:
                 request.failed(self._attempt(failure, body, wait_s=wait_s))
 
-        try:
-            return patiently(once, on_failure=on_failure, sleep=self.sleep)
-        except KeyboardInterrupt:
-            said = sum(map(len, pieces))
-            words = "interrupted while the model was answering"
-            request.failed(Attempt("cancelled", words, usage=self._meter.estimate(body, said)))
-            raise
+        longest_s = min(PATIENCE_S, left_s)
+        return patiently(once, on_failure=on_failure, sleep=self.sleep, total_s=longest_s)
 
     def _attempt(
         self, failure: Failure, body: bytes, *, wait_s: float = 0.0, final: bool = False
     ) -> Attempt:
-        usage = self._meter.estimate(body, 0) if failure.kind in _READ else Usage()
+        """Describe a failed attempt; one that the server has read, or begun to answer, costs."""
+        read = self._heard > 0 or failure.kind in _READ
+        usage = self._meter.estimate(body, self._heard) if read else Usage()
         return Attempt(failure.kind.value, failure.text, failure.status, usage, wait_s, final)
 
     def _cope(self, request: Request, failure: Failure, body: bytes, *, last: bool) -> None:
@@ -229,10 +186,10 @@ class OpenAIChat:
         if failure.kind is Kind.REQUEST and changed is not None and not last:
             request.failed(self._attempt(failure, body))
             self.dialect, self._talk = changed, None
-        elif failure.kind is Kind.OVERFLOW and last:
-            raise OutOfContext(failure.text)
         elif failure.kind is Kind.OVERFLOW:
             request.failed(self._attempt(failure, body))
+            if last:
+                raise OutOfContext(failure.text)
             self._shrink(failure.limit_tokens, body)
         else:
             request.failed(self._attempt(failure, body, final=True))
@@ -288,12 +245,3 @@ class OpenAIChat:
             cut_off=parsed.cut_off,
             notes=tuple(notes),
         )
-
-
-def _as_lines(tools: list[dict[str, Any]]) -> str:
-    """Write the tools for a model that is told of them in text."""
-    return "\n".join(_json(tool["function"]).decode() for tool in tools)
-
-
-def _json(value: Mapping[str, Any] | list[dict[str, Any]]) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

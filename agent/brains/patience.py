@@ -53,7 +53,7 @@ def patiently(
         ModelFailed: of the last attempt, saying why no further one was made.
     """
     try:
-        return ask()
+        return ask()  # so it is mostly: what waits is not even loaded
     except ModelFailed as error:
         failed = [error]
     from tenacity import Retrying, retry_if_exception

@@ -8,9 +8,7 @@ stand in the request (``briefing.now``).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from itertools import islice
-from typing import Any
 
 from agent.brains.base import OutOfContext
 from agent.brains.briefing import between, opening
@@ -45,7 +43,6 @@ class Projection:
         system: str,
         dialect: Dialect,
         fence: Fence,
-        clean: Callable[[str], str],
     ) -> None:
         """Take the parts that stay.
 
@@ -53,11 +50,10 @@ class Projection:
             view: the run, of which as much is projected as there is.
             system: the instructions.
             dialect: how the server wants messages.
-            fence: the run's fence.
-            clean: takes secrets out of text.
+            fence: the run's fence, which takes secrets out of values.
         """
         bytes(_KEPT_BYTES)
-        self._view, self._dialect, self._fence, self._clean = view, dialect, fence, clean
+        self._view, self._dialect, self._fence = view, dialect, fence
         self._turns: list[_Turn] = []
         self._seen = 0
         self._looks: list[CallRecord] = []
@@ -113,7 +109,7 @@ class Projection:
 
     def parts(self, now: str) -> list[bytes]:
         """Return the array's content in pieces, to be joined by commas; it is copied only then."""
-        now = self._clean(now)
+        now = self._fence.clean(now)
         if not self._newest:
             return [_encoded(with_more(self._first, now))]
         last = _encoded(with_more(self._newest, now))
@@ -166,7 +162,7 @@ class Projection:
         return before - len(self._encoded[place])
 
     def _messages(self, turn: _Turn, *, brief: bool) -> list[Message]:
-        reply = self._view.asked.replies[turn.number]
+        reply = self._fence.clean(self._view.asked.replies[turn.number])
         records = [self._view.calls[call.id] for call in reply.calls]
         results = [self._result(record, brief=brief) for record in records]
         after = self._after(turn.number, turn.looks, brief=brief)
@@ -202,7 +198,7 @@ class Projection:
         return mine
 
     def _cleaned(self, messages: list[Message]) -> list[Message]:
-        return [_strings(message, self._clean) for message in messages]
+        return [{**row, "content": self._fence.clean(row["content"])} for row in messages]
 
 
 class _Turn:
@@ -212,17 +208,6 @@ class _Turn:
 
     def __init__(self, number: int, looks: list[CallRecord]) -> None:
         self.number, self.looks = number, looks
-
-
-def _strings(value: Any, clean: Callable[[str], str]) -> Any:
-    """Apply a function to every text in a message."""
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, dict):
-        return {key: _strings(item, clean) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_strings(item, clean) for item in value]
-    return value
 
 
 def _encoded(messages: list[Message]) -> bytes:

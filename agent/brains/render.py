@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,8 @@ MOST_ITEMS = 200
 """So many items of one list are shown."""
 SHORT_LINE = 200
 _DEEPEST = 6
+_NESTED = (dict, list, tuple)
+"""Observations are JSON: there are no others."""
 _SPECIAL = re.compile(
     r"<(?=[|｜]|/?(?:s|think|tool_call|tool_response|function_calls|(?:start|end)_of_turn)>)"  # noqa: RUF001
     r"|\[(?=/?(?:INST|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|SYSTEM_PROMPT)\])"
@@ -39,17 +41,23 @@ _ALIKE = 3
 _ABSENT = object()
 
 
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Fence:
     """Marks what comes from hosts and files; the word is random for each run."""
 
     word: str
+    clean: Callable[[Any], Any] = _as_it_is
+    """Takes secrets out of a value before it is written: a flag and its word are still apart."""
 
     @classmethod
-    def of(cls, seed: str) -> Fence:
+    def of(cls, seed: str, clean: Callable[[Any], Any] = _as_it_is) -> Fence:
         """Derive the word from the run's seed, which no host gets to see."""
         key = hmac.new(seed.encode(), b"fence", hashlib.sha256)
-        return cls(key.hexdigest()[:10])
+        return cls(key.hexdigest()[:10], clean)
 
     def block(self, text: str) -> str:
         """Fence several lines."""
@@ -63,6 +71,8 @@ class Fence:
 
     def _clean(self, text: str) -> str:
         text = visible(text)
+        if "<" in text or "[" in text:
+            text = _SPECIAL.sub(r"\g<0> ", text)
         if self.word not in text.lower():
             return text
         return re.sub(self.word, "(fence)", text, flags=re.IGNORECASE)
@@ -72,16 +82,18 @@ def result(record: CallRecord, fence: Fence, most: int = MOST_RESULT) -> str:
     """Write all of a call's result."""
     head = headline(record)
     if record.call.tool in CONTROLS or not _sent(record):
-        return f"{head} {record.message}".strip()
-    seen = observation(record.observation, most)
-    parts = [seen] if seen and record.status is CallStatus.OK else [record.message, seen]
+        return f"{head} {fence.clean(record.message)}".strip()
+    seen = observation(fence.clean(record.observation), most)
+    said = fence.clean(record.message)
+    parts = [seen] if seen and record.status is CallStatus.OK else [said, seen]
     body = clip("\n".join(filter(None, parts)), most)
     return f"{head}\n{fence.block(body)}" if body else head
 
 
 def short(record: CallRecord, fence: Fence) -> str:
     """Write one line of a call's result, for what is long past."""
-    words = record.message or next(iter(observation(record.observation, 300).splitlines()), "")
+    seen = observation(fence.clean(record.observation), 300) if not record.message else ""
+    words = fence.clean(record.message) or next(iter(seen.splitlines()), "")
     if record.call.tool in CONTROLS or not _sent(record):
         return f"{headline(record)} {words}".strip()[:400]
     said = f" {fence.line(words)}" if words else ""
@@ -120,11 +132,14 @@ def observation(data: Mapping[str, Any], most: int) -> str:
 def _telling_first(data: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Order fields by how much they tell for their length; what is empty is left out."""
     rows = [(key, value) for key, value in data.items() if not _is_empty(value)]
-    return sorted(rows, key=lambda row: len(str(row[1])) if _is_nested(row[1]) else 0)
+    nested = sum(_is_nested(value) for _, value in rows)
+    if nested > 1:
+        return sorted(rows, key=lambda row: len(str(row[1])) if _is_nested(row[1]) else 0)
+    return sorted(rows, key=lambda row: _is_nested(row[1]))
 
 
 def _is_nested(value: Any) -> bool:
-    return isinstance(value, Mapping | list | tuple)
+    return isinstance(value, _NESTED)
 
 
 def _is_empty(value: Any) -> bool:
@@ -135,7 +150,7 @@ def _entry(name: str, value: Any, depth: int) -> str:
     pad = "  " * depth
     if isinstance(value, str) and "\n" in value.rstrip("\n"):
         return f"{pad}{name}: |\n{clip(value.rstrip(), MOST_TEXT)}"
-    if isinstance(value, Mapping) and value and depth < _DEEPEST:
+    if isinstance(value, dict) and value and depth < _DEEPEST:
         if len(value) > _MANY and not any(map(_is_nested, value.values())):
             words = ", ".join(f"{key} {_scalar(item)}" for key, item in _some(value.items()))
             return f"{pad}{name}: {clip(words, MOST_TEXT)}"
@@ -148,7 +163,7 @@ def _entry(name: str, value: Any, depth: int) -> str:
 
 
 def _items(values: Any, depth: int) -> str:
-    plain = all(not isinstance(item, Mapping | list | tuple) for item in values)
+    plain = not any(map(_is_nested, values))
     words = [_scalar(item) for item in _some(values)] if plain else []
     if plain and sum(map(len, words)) < SHORT_LINE and not any("\n" in word for word in words):
         return " " + ", ".join(words)
@@ -164,7 +179,7 @@ def _items(values: Any, depth: int) -> str:
 
 def _common(items: list[Any]) -> dict[str, Any]:
     """Return what all rows of a list say alike: it is said once."""
-    if len(items) < _ALIKE or not all(isinstance(item, Mapping) for item in items):
+    if len(items) < _ALIKE or not all(isinstance(item, dict) for item in items):
         return {}
     first = items[0]
     return {
@@ -182,7 +197,7 @@ def _without(item: Any, common: Mapping[str, Any]) -> Any:
 
 def _flat(item: Any) -> str:
     """Write one row of a list in one line."""
-    if isinstance(item, Mapping):
+    if isinstance(item, dict):
         pairs = (f"{key}={_flat(value)}" for key, value in item.items() if not _is_empty(value))
         return clip(" ".join(pairs), MOST_TEXT // 4)
     if isinstance(item, list | tuple):

@@ -12,8 +12,9 @@ from typing import Annotated
 
 import typer
 
-from agent import runs, settings
+from agent import runs
 from agent.approve import heed
+from agent.brains import choose
 from agent.cli import common
 from agent.cli.resume import Name, take_up
 from agent.problems import Problem
@@ -29,7 +30,7 @@ def run(
     json: common.Json = False,
 ) -> None:
     """Record the answers and drive the run on."""
-    taken = take_up(name, settings.load())
+    taken = take_up(name, choose.Asked())
     try:
         open_ones = [item.approval_id for item in taken.run.view.pending_approvals]
         if not open_ones:

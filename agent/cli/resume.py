@@ -12,11 +12,13 @@ from typing import Annotated
 import typer
 
 from agent import runs, session, settings
+from agent.asking import DeciderChanged
 from agent.brains import choose
 from agent.brains.base import Brain
 from agent.cli import common
 from agent.cli.output import say
 from agent.events import RunStarted
+from agent.goal import recorded_goal
 
 Name = Annotated[str, typer.Argument(metavar="RUN", help="A run, or `last`.")]
 
@@ -29,25 +31,30 @@ def run(
     json: common.Json = False,
 ) -> None:
     """Take the run up and drive it on."""
-    taken = take_up(name, settings.load(brain=brain, base_url=base_url, model=model))
+    taken = take_up(name, choose.Asked(brain, base_url, model))
     raise typer.Exit(common.finish(taken, as_json=json))
 
 
-def take_up(name: str, chosen: settings.Settings) -> session.Session:
+def take_up(name: str, asked: choose.Asked) -> session.Session:
     """Open a run again that has not ended, with the brain that it was begun with.
 
     Args:
         name: a run's id, or ``last``.
-        chosen: the settings; a brain or a model that they name goes before the run's own.
+        asked: flags; a brain or a model that they name goes before the run's own.
 
     Raises:
         RunError: there is no such run, or it has ended.
         TranscriptError: it is being written, or damaged.
     """
+    chosen = settings.load()
     folder = runs.find_run(runs.runs_dir(chosen), name)
 
+    choices: list[choose.Choice] = []
+
     def again(header: RunStarted) -> Brain:
-        return choose.brain_of(choose.chosen_then(header, chosen), chosen, None, say)
+        choices.append(choose.chosen_then(header, chosen, asked))
+        goal = recorded_goal(header.goal, header.version)
+        return choose.brain_of(choices[0], chosen, goal, say)
 
     taken = session.take_up(folder, environ=settings.environment(), choose=again)
     ended = taken.run.view.ended
@@ -58,4 +65,12 @@ def take_up(name: str, chosen: settings.Settings) -> session.Session:
             f"{folder.id}: the run has ended ({how}); `bringup deploy` begins a new one, which "
             "finds what is there"
         )
+    _note_change(taken, choices[0])
     return taken
+
+
+def _note_change(taken: session.Session, choice: choose.Choice) -> None:
+    """Put on record that another brain decides from now on."""
+    view = taken.run.view
+    if (choice.name, choice.endpoint) != (view.brain, view.endpoint):
+        taken.run.record(DeciderChanged(brain=choice.name, endpoint=choice.endpoint))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from agent.facts import Known
@@ -69,7 +70,7 @@ class Hypothesis:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Case:
     """A failure that a signature has matched, with everything a kind may look at."""
 
@@ -79,7 +80,7 @@ class Case:
     signature: Signature | None
     groups: Mapping[str, str]
 
-    @property
+    @cached_property
     def environment(self) -> EnvironmentState | None:
         """What is known of the environment, be it stale."""
         if self.site.is_image:
@@ -90,7 +91,7 @@ class Case:
         seen = mine[-1] if mine else None
         return seen if isinstance(seen, EnvironmentState) else None
 
-    @property
+    @cached_property
     def answers(self) -> ImageAnswers | None:
         """What the image in use has answered; ``None`` for a venv, and before it was asked."""
         rows = [row for row in self.view.facts.known(ImageProbe) if self._is_of_image(row)]
@@ -100,7 +101,7 @@ class Case:
     def _is_of_image(self, row: Known) -> bool:
         return row.args.get("image") == self.site.image and row.target == self.site.target
 
-    @property
+    @cached_property
     def params(self) -> dict[str, str]:
         """The signature's parameters, filled with what the pattern caught."""
         raw = self.signature.params if self.signature else {}
@@ -139,6 +140,6 @@ class Case:
 def _fill(template: str, words: Mapping[str, str]) -> str:
     """Fill ``{name}`` by plain replacement: the values are data and may hold braces."""
     text = template
-    for key, value in words.items():
+    for key, value in words.items() if "{" in template else ():
         text = text.replace("{" + key + "}", value)
     return text

@@ -45,7 +45,7 @@ def projected(view: View, dialect: Dialect, *, facts: bool = False) -> list[dict
     """Return the messages of the next request."""
     fence = Fence.of(view.header.seed if view.header else "")
     system = template("system").substitute(fence=fence.word, tools="")
-    projection = Projection(view, system.strip(), dialect, fence, str)
+    projection = Projection(view, system.strip(), dialect, fence)
     projection.update()
     request = Request(view, frontier(view))
     messages: list[dict[str, Any]] = json.loads(
