@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 
@@ -129,6 +130,17 @@ def test_a_failure_is_one_line_for_people(body: str, words: str) -> None:
     assert words in text
     assert len(text) <= 600
     assert text.isprintable()
+
+
+@pytest.mark.parametrize(
+    "filler", ["x", "1", ".", "messages.", "\u00e9", "x ", " ", "\n", "'", "[", "/"]
+)
+@pytest.mark.parametrize("status", [400, 429, 500, None])
+def test_long_bodies_are_read_in_time(filler: str, status: int | None) -> None:
+    began = time.monotonic()
+    failure = classify(status, {}, f"Unknown parameter: 'stream_options'. {filler * 100_000}")
+    assert time.monotonic() - began < 3
+    assert failure.parameter == ("stream_options" if status == 400 else "")
 
 
 def test_a_redirect_names_where_it_points() -> None:

@@ -40,6 +40,34 @@ NOW = 1_760_000_000.0
             2,
         ),
         ({"x-ratelimit-reset-requests": "2s", "x-ratelimit-reset-tokens": "50s"}, 50),
+        ({"x-ratelimit-remaining-requests": "150", "x-ratelimit-reset-requests": "7m12s"}, None),
+        ({"x-ratelimit-remaining": "3", "x-ratelimit-reset": "1760000012"}, None),
+        ({"ratelimit-remaining": "0", "ratelimit-reset": "9"}, 9),
+        (
+            {
+                "anthropic-ratelimit-requests-remaining": "5",
+                "anthropic-ratelimit-requests-reset": "2025-10-09T09:53:50Z",
+                "anthropic-ratelimit-tokens-remaining": "0",
+                "anthropic-ratelimit-tokens-reset": "2025-10-09T08:53:50Z",
+            },
+            30,
+        ),
+        (
+            {
+                "x-ratelimit-remaining-requests": "150",
+                "x-ratelimit-reset-requests": "7m12s",
+                "x-ratelimit-reset-tokens": "3s",
+            },
+            3,
+        ),
+        (
+            {
+                "retry-after": "4",
+                "x-ratelimit-remaining-requests": "0",
+                "x-ratelimit-reset-requests": "7m12s",
+            },
+            4,
+        ),
         ({"retry-after": "99999999"}, LONGEST_S),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "-5"}, None),
@@ -59,6 +87,18 @@ def test_headers_go_before_words() -> None:
     body = '{"error": {"message": "Rate limit. Please try again in 20s."}}'
     assert classify(429, {"retry-after": "3"}, body).retry_after_s == 3
     assert classify(429, {}, body).retry_after_s == 20
+
+
+@pytest.mark.parametrize("status", [400, 401, 408, 500, 502, 503, 504, 529])
+@pytest.mark.parametrize("remaining", ["150", "0"])
+def test_windows_count_for_rates_alone(status: int, remaining: str) -> None:
+    windows = {
+        "x-ratelimit-remaining-requests": remaining,
+        "x-ratelimit-reset-requests": "7m12s",
+    }
+    assert classify(status, windows, "").retry_after_s is None
+    assert classify(status, {**windows, "Retry-After": "5"}, "").retry_after_s == 5
+    assert classify(429, windows, "").retry_after_s == (432 if remaining == "0" else None)
 
 
 # Patience

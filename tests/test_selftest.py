@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from agent.brains.dialect import Dialect
+from agent.brains.exam import MOST_REQUESTS
 from agent.brains.selftest import examine
-from tests.lab.stub_model import Reply, refused
+from tests.lab.stub_model import Reply, refused, serving
+from tests.model_client import endpoint
 from tests.model_server import (
     GOOD,
     TEXT_CALLS,
@@ -102,6 +104,50 @@ def test_wrong_types_are_noted(calls: list[tuple[str, Any]], words: str, tmp_pat
     dialect = examined(Model(calls=calls), tmp_path)
     assert any("wrong types" in note and words in note for note in dialect.notes)
     assert dialect.native_tools
+
+
+ODD: list[Any] = [
+    {"function": {"name": "set_port", "arguments": {"port": 1}}},
+    {"function": "set_port"},
+    [None, 7, "set_port", [], {}],
+    [None, {"function": {"name": "set_port", "arguments": '{"port": "1"}'}}],
+    [{"function": "set_port"}],
+    [{"function": {"name": None, "arguments": None}}],
+    [{"function": {"name": ["set_port"], "arguments": 7}}],
+    [{"function": {"name": "set_port", "arguments": '{"port": ' + "[" * 900 + "]" * 900 + "}"}}],
+    [{"function": {"name": "set_port", "arguments": "[" * 99_999}}],
+    "set_port",
+    7,
+    True,
+]
+"""What stands in ``tool_calls``; only where a name is given there is a call."""
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        [None],
+        [7],
+        [[]],
+        ["x"],
+        [{}],
+        [{"message": None}],
+        [{"message": "x"}],
+        [{"message": {"content": None, "function_call": "set_port"}}],
+        [{"message": {"content": None, "function_call": ["set_port"]}}],
+        *([{"message": {"content": None, "tool_calls": calls}}] for calls in ODD),
+    ],
+)
+@pytest.mark.parametrize("counts", [{"usage": {"prompt_tokens": 300}}, {"usage": [1]}, {}])
+def test_odd_replies_end_in_no_accident(
+    choices: Any, counts: dict[str, Any], tmp_path: Path
+) -> None:
+    reply = {"object": "chat.completion", "choices": choices, **counts}
+    with serving(lambda _: (200, {}, reply)) as stub, endpoint(stub.url) as made:
+        dialect = examine(made, cache=tmp_path)
+        assert len(stub.asked) <= MOST_REQUESTS
+    message = choices[0].get("message") if isinstance(choices[0], dict) else None
+    assert dialect.native_tools == ("'name': 'set_port'" in str(message))
 
 
 def test_a_model_that_thinks_long_gets_more_room(tmp_path: Path) -> None:

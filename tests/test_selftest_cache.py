@@ -14,8 +14,11 @@ import pytest
 
 from agent.brains.address import Address
 from agent.brains.dialect import Dialect
+from agent.brains.failures import Kind, ModelFailed
 from agent.brains.selftest import examine
-from agent.brains.selftest_cache import KEPT_S, Cache
+from agent.brains.selftest_cache import KEPT_POOR_S, KEPT_S, Cache
+from tests.lab.stub_model import Reply, refused
+from tests.model_client import endpoint as made_for
 from tests.model_server import (
     Model,
     examined,
@@ -66,6 +69,89 @@ def test_what_cannot_be_used_is_found_again(change: Callable[[Path], Any], tmp_p
         assert len(stub.asked) == 6
         assert examine(endpoint, cache=tmp_path) == dialect
         assert len(stub.asked) == 6
+
+
+@pytest.mark.parametrize(
+    ("dialect", "kept_s"),
+    [
+        (Dialect(context_tokens=32_768), KEPT_S),
+        (Dialect(context_tokens=32_768, native_tools=False), KEPT_POOR_S),
+        (Dialect(context_tokens=0), KEPT_POOR_S),
+        (Dialect(context_tokens=0, native_tools=False), KEPT_POOR_S),
+    ],
+)
+@pytest.mark.parametrize("over", [-60, 60])
+def test_what_may_soon_be_better_is_kept_for_an_hour(
+    dialect: Dialect, kept_s: int, over: int, tmp_path: Path
+) -> None:
+    cache = Cache(tmp_path, Address("http://h:1/v1", "m"))
+    cache.save(dialect)
+    spoil(at=time.time() - kept_s - over)(cache.path)
+    assert cache.load() == (None if over > 0 else dialect)
+
+
+# A server that is known
+
+
+def known(folder: Path, url: str) -> Dialect:
+    dialect = Dialect(context_tokens=32_768)
+    assert Cache(folder, Address(url, "stub")).save(dialect) == ""
+    return dialect
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        {"data": [{"id": "stub"}]},
+        {"odd": True},
+        (200, {}, "[" * 9999),
+        (200, {}, "<html>"),
+        refused(404, "Not Found"),
+        refused(400, "no"),
+        refused(429, "slow"),
+        refused(500, "broken"),
+        (308, {"Location": "https://e.example/"}, ""),
+    ],
+)
+def test_a_known_server_is_looked_at_and_not_asked(listed: Any, tmp_path: Path) -> None:
+    model = Model()
+    with served(model, routes={"/v1/models": listed}) as (stub, _), made_for(stub.url) as endpoint:
+        dialect = known(tmp_path, stub.url)
+        assert examine(endpoint, cache=tmp_path) == dialect
+        assert [(look.method, look.path) for look in stub.looked] == [("GET", "/v1/models")]
+        assert stub.asked == []
+
+
+def test_a_known_server_that_does_not_come_to_answer_is_told_before_a_run(tmp_path: Path) -> None:
+    late = refused(504, "Gateway Timeout")
+    with served(Model(), routes={"/v1/models": late}) as (stub, _), made_for(stub.url) as endpoint:
+        known(tmp_path, stub.url)
+        with pytest.raises(ModelFailed) as caught:
+            examine(endpoint, cache=tmp_path)
+        assert caught.value.failure.kind is Kind.TIMEOUT
+        assert stub.asked == []
+
+
+@pytest.mark.parametrize("listed", [refused(401, "Incorrect API key"), refused(403, "no")])
+def test_a_key_that_may_not_list_models_is_tried_on_a_request(
+    listed: Reply, tmp_path: Path
+) -> None:
+    """It may be one that may chat; where it is not, the first request says so."""
+    with (
+        served(Model(), routes={"/v1/models": listed}) as (stub, _),
+        made_for(stub.url) as endpoint,
+    ):
+        known(tmp_path, stub.url)
+        assert examine(endpoint, cache=tmp_path).native_tools
+        assert len(stub.asked) >= 3
+
+
+def test_a_known_server_that_is_gone_is_told_before_a_run(tmp_path: Path) -> None:
+    with served(Model()) as (stub, _):
+        known(tmp_path, stub.url)
+    with made_for(stub.url) as endpoint, pytest.raises(ModelFailed, match="is the server") as e:
+        examine(endpoint, cache=tmp_path)
+    assert e.value.failure.kind is Kind.NETWORK
 
 
 def test_each_model_and_address_has_its_own(tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ SHOWN = {"model_info": {"qwen3.context_length": 40_960}}
         ({"/v1/models": {"data": [{"id": "other"}, {"id": "third"}]}}, 0),
         (listed(max_model_len=True, context_length="many"), 0),
         ({"/props": [], "/api/ps": {"models": "x"}, "/api/show": [], "/info": 7}, 0),
+        (listed(max_model_len=10**400, meta={"n_ctx_train": 10**300}), 0),
         ({}, 0),
     ],
 )

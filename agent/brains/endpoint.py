@@ -1,7 +1,8 @@
 """Asks a model behind an OpenAI-compatible address, once: no retry happens here.
 
 The body goes out as bytes that the caller has serialised: handing over messages would have the
-SDK walk the whole history at each step. A stream's lines are read here for the same reason.
+SDK walk the whole history at each step. A stream's lines are read here for the same reason. So is
+the body of a refusal: the SDK would read it whole, however long it is and however slowly it comes.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ LONGEST_TIMES = 4
 _LOOK_S = 10.0
 """How long a server's own routes may be silent: they say what they know at once."""
 _LARGEST_LOOK = 8 * 2**20
-_REST_S = 0.25
-"""So long a stream may take to end after its last event, for its connection to be used again."""
+_SHORTEST_S = 0.001
+"""A wait is no shorter, for none at all means something else to sockets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,24 @@ class Answer:
     """From asking until the whole of it was here."""
     first_s: float | None
     """Until the first piece of a stream came; ``None`` where it came in one piece."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """How long one request may take, in seconds."""
+
+    silence_s: float
+    total_s: float
+    until: float
+    """When ``total_s`` is over, by ``time.monotonic``."""
+
+    @classmethod
+    def of(cls, silence_s: float, total_s: float) -> _Bounds:
+        return cls(silence_s, total_s, time.monotonic() + total_s)
+
+    def wait_s(self) -> float:
+        """Return how long may be waited now for whatever comes next."""
+        return max(_SHORTEST_S, min(self.silence_s, self.until - time.monotonic()))
 
 
 class Endpoint:
@@ -93,7 +112,12 @@ class Endpoint:
             self._opened = None
 
     def ask(
-        self, body: bytes, *, stream: bool, on_text: Callable[[str], None] | None = None
+        self,
+        body: bytes,
+        *,
+        stream: bool,
+        on_text: Callable[[str], None] | None = None,
+        total_s: float | None = None,
     ) -> Answer:
         """Send one request and read its reply.
 
@@ -101,14 +125,22 @@ class Endpoint:
             body: the request as JSON; ``stream`` in it says the same as the argument.
             stream: whether a stream is asked for; a server that answers otherwise is understood.
             on_text: is given what becomes visible of a stream, as it comes.
+            total_s: longest reply to this request, where that is less than at other times. One
+                that falls silent just before may take that long once more.
 
         Raises:
             ModelFailed: there is no reply; what the SDK or the network raised is its cause.
         """
+        longest = self._total_s if total_s is None else min(self._total_s, total_s)
+        if longest <= 0:
+            text = f"{shown(self._bases[0])}: not asked, for no time is left"
+            raise ModelFailed(Failure(Kind.TIMEOUT, text, final=True))
+        bounds = _Bounds.of(self._timeout_s, longest)
         first: ModelFailed | None = None
         for base in self._bases:
             try:
-                answer = self._ask(f"{base}/chat/completions", body, on_text if stream else None)
+                url = f"{base}/chat/completions"
+                answer = self._ask(url, body, on_text if stream else None, bounds)
             except ModelFailed as error:
                 absent = {Kind.NOT_FOUND} if first is None else {Kind.NOT_FOUND, Kind.NOT_A_REPLY}
                 if error.failure.kind not in absent:
@@ -121,6 +153,17 @@ class Endpoint:
             raise Problem(f"{shown(self.address.base_url)}: no address to ask")
         failure = with_names(first.failure, self.address.model, self.models())
         raise ModelFailed(failure) from first.__cause__
+
+    def check(self) -> None:
+        """Ask for the list of models only to see that the server is there and takes the key.
+
+        Raises:
+            ModelFailed: it answers otherwise; a server without such a list does so, too.
+        """
+        bounds = _Bounds.of(_LOOK_S, _LOOK_S)
+        url = f"{self._bases[0]}/models"
+        with closing(self._send(url, None, bounds)) as response:
+            self._read(response, url, bounds)
 
     def models(self) -> list[dict[str, Any]]:
         """Return what the server lists at ``/models``; nothing where it does not say."""
@@ -141,40 +184,47 @@ class Endpoint:
         content = None if body is None else json.dumps(body).encode()
         return self._look(f"{root_of(self._bases[0])}{path}", content)
 
-    def _ask(self, url: str, body: bytes, on_text: Callable[[str], None] | None) -> Answer:
+    def _ask(
+        self, url: str, body: bytes, on_text: Callable[[str], None] | None, bounds: _Bounds
+    ) -> Answer:
         began = time.monotonic()
         reader = ReplyReader(on_text)
-        with closing(self._send(url, body, self._timeout_s)) as response:
-            pieces = self._pieces(response, url, began + self._total_s)
+        from agent.brains.bodies import read_out
+
+        with closing(self._send(url, body, bounds)) as response:
+            pieces = self._pieces(response, url, bounds)
             try:
                 reply = reader.read(pieces)
             except ModelFailed as error:
                 failure = self._placed(error.failure, url)
                 cause = self._key.cleaned(error.__cause__) if error.__cause__ else None
                 raise ModelFailed(replace(failure, status=failure.status or 200)) from cause
-            self._ends = self._ends and _read_out(response)
+            self._ends = self._ends and read_out(response)
         first_s = None if reader.first_at is None else reader.first_at - began
         return Answer(reply, time.monotonic() - began, first_s)
 
     def _look(self, url: str, content: bytes | None = None) -> Any:
+        bounds = _Bounds.of(_LOOK_S, _LOOK_S)
         try:
-            with closing(self._send(url, content, _LOOK_S)) as response:
-                body = b""
-                for piece in self._pieces(response, url, time.monotonic() + _LOOK_S):
-                    body += piece
-                    if len(body) > _LARGEST_LOOK:
-                        return None
-                return json.loads(body)
+            with closing(self._send(url, content, bounds)) as response:
+                return json.loads(self._read(response, url, bounds))
         except (ModelFailed, ValueError, RecursionError):
             return None
 
-    def _send(self, url: str, content: bytes | None, timeout_s: float) -> httpx2.Response:
+    def _read(self, response: httpx2.Response, url: str, bounds: _Bounds) -> bytes:
+        """Return a body; of one that is too long the beginning."""
+        from agent.brains.bodies import beginning
+
+        return beginning(self._pieces(response, url, bounds), _LARGEST_LOOK)
+
+    def _send(self, url: str, content: bytes | None, bounds: _Bounds) -> httpx2.Response:
         """Return a response whose body is still to be read."""
         import httpx2
         import openai
 
         client = self._client()
-        timeout = openai.Timeout(timeout_s, connect=self._connect_s)
+        wait_s = bounds.wait_s()
+        timeout = openai.Timeout(wait_s, connect=min(self._connect_s, wait_s))
         options: Any = {"timeout": timeout, "headers": {"Content-Type": "application/json"}}
         how: dict[str, Any] = {"content": content} if content is not None else {}
         send = client.post if content is not None else client.get
@@ -188,33 +238,37 @@ class Endpoint:
                 **how,
             )
         except openai.APIStatusError as error:
-            body = self._key.clean(error.response.text)
+            body = self._key.clean(str(error.body))
             failure = classify(error.status_code, error.response.headers, body)
             raise ModelFailed(self._placed(failure, url)) from self._key.cleaned(error)
         except (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            raise self._broken(error, url, timeout_s) from self._key.cleaned(error)
+            raise self._broken(error, url, wait_s) from self._key.cleaned(error)
         return stream.response
 
-    def _pieces(self, response: httpx2.Response, url: str, until: float) -> Iterator[bytes]:
-        import httpx2
+    def _pieces(self, response: httpx2.Response, url: str, bounds: _Bounds) -> Iterator[bytes]:
+        from agent.brains import bodies
 
+        wait_s = bounds.wait_s()
         try:
-            for piece in response.iter_bytes():
-                yield piece
-                if time.monotonic() > until:
-                    text = f"{shown(url)}: still not at its end after {self._total_s:g} s"
-                    raise ModelFailed(Failure(Kind.TIMEOUT, text))
-        except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
-            raise self._broken(error, url, self._timeout_s) from self._key.cleaned(error)
+            yield from bodies.pieces(response, silence_s=wait_s, until=bounds.until)
+        except bodies.TooLate:
+            text = f"{shown(url)}: still not at its end after {bounds.total_s:g} s"
+            raise ModelFailed(Failure(Kind.TIMEOUT, text)) from None
+        except bodies.BROKEN as error:
+            raise self._broken(error, url, wait_s) from self._key.cleaned(error)
 
     def _client(self) -> openai.OpenAI:
         if self._opened is None:
             import openai
 
+            from agent.brains.bodies import refuse
+
             host = self.address.host()
             bracketed = f"[{host}]" if ":" in host else host
             direct = {f"all://{bracketed}": None} if is_loopback(host) else None
-            http = openai.DefaultHttpxClient(follow_redirects=False, mounts=direct)
+            http = openai.DefaultHttpxClient(
+                follow_redirects=False, mounts=direct, event_hooks={"response": [refuse]}
+            )
             self._opened = openai.OpenAI(
                 api_key=self._key.sent,
                 base_url=self._bases[0],
@@ -225,30 +279,11 @@ class Endpoint:
         return self._opened
 
     def _broken(self, error: BaseException, url: str, timeout_s: float) -> ModelFailed:
-        failure = of_exception(error, shown(url), timeout_s=timeout_s, connect_s=self._connect_s)
+        connect_s = min(self._connect_s, timeout_s)
+        failure = of_exception(error, shown(url), timeout_s=timeout_s, connect_s=connect_s)
         return ModelFailed(replace(failure, text=self._key.clean(failure.text)))
 
     def _placed(self, failure: Failure, url: str) -> Failure:
         """Say of which model and where."""
         text = failure.text if shown(url) in failure.text else f"{shown(url)}: {failure.text}"
         return replace(failure, text=one_line(self._key.clean(text)))
-
-
-def _read_out(response: httpx2.Response) -> bool:
-    """Read what follows a stream's last event, and tell whether it ended soon.
-
-    Only then is its connection kept; a new one for each reply takes several round trips.
-    """
-    import httpx2
-
-    if response.is_closed or not isinstance(response.stream, httpx2.SyncByteStream):
-        return True
-    until = time.monotonic() + _REST_S
-    response.request.extensions["timeout"]["read"] = _REST_S
-    try:
-        for _ in response.stream:
-            if time.monotonic() > until:
-                return False
-    except (httpx2.HTTPError, httpx2.StreamError, OSError):
-        return False
-    return True

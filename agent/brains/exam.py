@@ -39,7 +39,19 @@ class Seen:
     @property
     def called(self) -> bool:
         """Whether the server itself found calls, not we in the text."""
-        return bool(self.message.get("tool_calls") or self.message.get("function_call"))
+        return bool(self.functions)
+
+    @property
+    def functions(self) -> list[Mapping[str, Any]]:
+        """The calls that the server found, each with ``name`` and ``arguments``, unread."""
+        entries = self.message.get("tool_calls") or {"function": self.message.get("function_call")}
+        found = []
+        for entry in entries if isinstance(entries, list) else [entries]:
+            entry = entry if isinstance(entry, Mapping) else {}
+            function = entry.get("function") or entry.get("custom") or entry
+            if isinstance(function, Mapping) and isinstance(function.get("name"), str):
+                found.append(function)
+        return found
 
     @property
     def reasoning_field(self) -> str:
@@ -141,8 +153,7 @@ class Exam:
                 parsed = parse(answer.response, tools)
             except NotAReply as error:
                 raise ModelFailed(Failure(Kind.NOT_A_REPLY, str(error))) from error
-            choice = (answer.response.get("choices") or [{}])[0]
-            message = choice.get("message") or {}
+            message = _message(answer.response)
             return Seen(parsed, message, characters, answer.first_s is not None)
 
         return patiently(
@@ -152,6 +163,14 @@ class Exam:
     def _on_failure(self, failure: Failure, wait_s: float) -> None:
         if wait_s:
             self._tell(f"{failure.text}; asked again in {wait_s:.0f} s")
+
+
+def _message(response: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the first message of a reply; an empty one where it has none."""
+    choices = response.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, Mapping) else None
+    return message if isinstance(message, Mapping) else {}
 
 
 def _named(dialect: Dialect, failure: Failure) -> Dialect | None:

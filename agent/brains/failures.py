@@ -21,6 +21,9 @@ LONGEST = 600
 _LONGEST_SAID = 350
 """Characters of what the server says, so that the advice behind it is not cut off."""
 
+_LONG_WORD = re.compile(r"[\w.]{300,}")
+"""No vendor says such a word, and patterns that begin with any word would take minutes in it."""
+
 
 class Kind(StrEnum):
     """What kind of failure it is."""
@@ -106,9 +109,10 @@ def classify(status: int | None, headers: Mapping[str, str], body: str) -> Failu
     reply = ErrorBody(body)
     if status in (None, 200):
         status = reply.status()
-    found = load().find(status, reply.said)
+    said = _LONG_WORD.sub("…", reply.said)
+    found = load().find(status, said)
     kind = Kind(found.words.kind) if found else _kind_of(status)
-    wait = retry_after(headers)
+    wait = retry_after(headers, windows=kind is Kind.RATE)
     if wait is None and found and found.retry:
         wait = seconds(found.retry)
     target = headers.get("location", "") if status is not None and 300 <= status < 400 else ""
@@ -117,7 +121,7 @@ def classify(status: int | None, headers: Mapping[str, str], body: str) -> Failu
         text=_text(kind, status, reply.message() or (target and f"it points to {target}")),
         status=status,
         retry_after_s=wait,
-        parameter=_parameter(found, reply.said) if kind is Kind.REQUEST else "",
+        parameter=_parameter(found, said) if kind is Kind.REQUEST else "",
         limit_tokens=found.limit if found and kind is Kind.OVERFLOW else None,
     )
 

@@ -16,21 +16,24 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milliseconds?|d|h|m|s)[a-z]*")
 _DURATION = re.compile(rf"(?:{_PART.pattern}\s*)+")
 _EPOCH = 10**9
 """A plain number from here on is a moment since 1970, in seconds or milliseconds."""
-_RESETS = re.compile(r"(?:x-|anthropic-)?ratelimit-(?:(\w+)-)?reset(?:-(\w+))?")
+_RESETS = re.compile(r"(?:x-|anthropic-)?ratelimit-(?:\w+-)?reset(?:-\w+)?")
 
 
-def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
+def retry_after(
+    headers: Mapping[str, str], now: float | None = None, *, windows: bool = True
+) -> float | None:
     """Return how long to wait as the headers say; ``None`` where they do not.
 
     Read are ``retry-after-ms``, ``retry-after`` (seconds or an HTTP date) and what rate limiters
     say of their windows: ``x-ratelimit-reset-requests: 6m0s`` (OpenAI, Groq),
     ``x-ratelimit-reset-tokens: 12`` (Azure), ``x-ratelimit-reset: 1741305600000`` (OpenRouter),
     ``anthropic-ratelimit-requests-reset: 2026-01-01T00:00:00Z``. Of several windows the used-up
-    one counts; where none says so, the one that opens last.
+    one counts; where none says so, of those that do not say what remains the one that opens last.
 
     Args:
         headers: of the reply; names in any case.
         now: seconds since 1970; by default the clock's.
+        windows: whether windows count: servers state them in replies to which they do not matter.
     """
     now = time.time() if now is None else now
     low = {name.lower(): value.strip() for name, value in headers.items()}
@@ -38,7 +41,7 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
     if exact is not None:
         return _capped(exact / 1000)
     said = seconds(low.get("retry-after", ""), now)
-    return said if said is not None else _window(low, now)
+    return _window(low, now) if said is None and windows else said
 
 
 def seconds(text: str, now: float = 0.0) -> float | None:
@@ -59,24 +62,16 @@ def seconds(text: str, now: float = 0.0) -> float | None:
 
 
 def _window(headers: Mapping[str, str], now: float) -> float | None:
-    opens: dict[str, float] = {}
+    spent: list[float] = []
+    unknown: list[float] = []
     for name, value in headers.items():
-        match = _RESETS.fullmatch(name)
-        wait = seconds(value, now) if match else None
-        if match and wait is not None:
-            opens[match[1] or match[2] or ""] = wait
-    spent = [
-        wait
-        for what, wait in opens.items()
-        if any(_number(headers.get(name, "")) == 0 for name in _remaining(what))
-    ]
-    return max(spent or opens.values(), default=None)
-
-
-def _remaining(what: str) -> tuple[str, ...]:
-    if not what:
-        return "x-ratelimit-remaining", "ratelimit-remaining"
-    return f"x-ratelimit-remaining-{what}", f"anthropic-ratelimit-{what}-remaining"
+        wait = seconds(value, now) if _RESETS.fullmatch(name) else None
+        remaining = headers.get(name.replace("-reset", "-remaining"))
+        if wait is not None and remaining is None:
+            unknown.append(wait)
+        elif wait is not None and _number(remaining or "") == 0:
+            spent.append(wait)
+    return max(spent or unknown, default=None)
 
 
 def _moment(text: str) -> float | None:

@@ -61,11 +61,12 @@ def examine(
 
     Raises:
         ModelFailed: the key, the model, the account or the network does not allow to ask, or there
-            was no reply to the first request.
+            was no reply to the first request. Where the dialect is known, only the key and the
+            network are looked at.
     """
     kept = Cache(cache, endpoint.address)
     known = None if fresh else kept.load()
-    if known is not None:
+    if known is not None and _takes_the_key(endpoint):
         return known
     tell(f"examining {endpoint.address.model}: three short requests, once a week")
     exam = Exam(endpoint, tell, sleep)
@@ -76,6 +77,23 @@ def examine(
     if problem:
         exam.found(problem)
     return exam.dialect
+
+
+def _takes_the_key(endpoint: Endpoint) -> bool:
+    """See that the server of a known dialect is there and takes the key, before a run begins.
+
+    A key that may not list models may still be one that may chat: then a request has to tell.
+
+    Raises:
+        ModelFailed: the server is not there; whatever else it says here has no meaning for runs.
+    """
+    try:
+        endpoint.check()
+    except ModelFailed as error:
+        if error.failure.kind in (Kind.NETWORK, Kind.TIMEOUT):
+            raise
+        return error.failure.kind is not Kind.KEY
+    return True
 
 
 def _calls(exam: Exam) -> Seen:
@@ -123,12 +141,11 @@ def _judge_calls(exam: Exam, seen: Seen) -> None:
 
 def _wrong_types(seen: Seen) -> list[str]:
     wanted, wrong = load().calls, []
-    for call in seen.message.get("tool_calls") or ():
-        function = call.get("function") or {}
+    for function in seen.functions:
         arguments: Any = function.get("arguments")
         try:
             given = json.loads(arguments) if isinstance(arguments, str) else arguments
-        except ValueError:
+        except (ValueError, RecursionError):
             given = None
         for name, value in wanted.get(str(function.get("name")), {}).items():
             said = given.get(name) if isinstance(given, dict) else given

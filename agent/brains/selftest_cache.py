@@ -18,6 +18,9 @@ VERSION = 1
 """Of the self-test; what another version found is not taken."""
 KEPT_S = 7 * 86_400
 """What is older is examined again: servers are updated."""
+KEPT_POOR_S = 3_600
+"""The same for what a server can do better once it is set up better: without calls of its own, or
+without a window that anybody knows."""
 
 
 class _Kept(BaseModel):
@@ -43,7 +46,10 @@ class Cache:
         except (OSError, ValidationError):
             return None
         age = time.time() - kept.at
-        return kept.dialect if kept.version == VERSION and 0 <= age < KEPT_S else None
+        dialect = kept.dialect
+        poor = not (dialect.native_tools and dialect.context_tokens)
+        fresh = 0 <= age < (KEPT_POOR_S if poor else KEPT_S)
+        return dialect if kept.version == VERSION and fresh else None
 
     def save(self, dialect: Dialect) -> str:
         """Keep it; return why that was not possible, or nothing.

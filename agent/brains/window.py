@@ -12,6 +12,9 @@ from agent.brains.endpoint import Endpoint
 _LISTED = ("max_model_len", "loaded_context_length", "context_length", "context_window")
 """In a row of ``/models``: vLLM and SGLang, LM Studio, OpenRouter and Together, Groq."""
 
+_MOST = 10**9
+"""Tokens that a window can have; what is more is no count of tokens."""
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -92,7 +95,7 @@ def _first(row: Any, *keys: str) -> int:
     """Return the first of these that is a count of tokens."""
     for key in keys if isinstance(row, dict) else ():
         value = row.get(key)
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST:
             return value
     return 0
 
