@@ -39,10 +39,10 @@ class ErrorBody:
         """Return the sentence for people; of a web page its title."""
         if self._data is not None:
             return _message(self._data)
-        title = re.search(r"(?is)<title[^>]*>(.*?)</title>", self._body)
+        title = re.search(r"(?is)<title[^<>]{0,200}>(.{0,2000}?)</title>", self._body)
         if title:
             return f"a web page, {title[1].strip()[:200]!r}"
-        return re.sub(r"(?s)<[^>]*>", " ", self._body).strip()
+        return re.sub(r"<[^<>]*>", " ", self._body).strip()
 
 
 def _json(text: str) -> Any:
