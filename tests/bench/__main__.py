@@ -1,4 +1,4 @@
-"""Prints the table: ``python -m tests.bench [--quick] [--remote] [--demo TRANSCRIPT]``.
+"""Prints the table: ``python -m tests.bench [--quick] [--model] [--remote] [--demo TRANSCRIPT]``.
 
 See docs/benchmarks.md for the method.
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.bench import demo, remote, replays, start, steps
+from tests.bench import demo, model, remote, replays, start, steps
 from tests.bench.rounds import say
 from tests.bench.table import Row, markdown
 
@@ -33,16 +33,23 @@ class Effort:
     replayed: tuple[int, ...]
     pairs: int
     """Of a run over ssh and its script; only where asked for."""
+    chats: int
+    """Rounds of runs that a model decides; only where asked for."""
 
 
-FULL = Effort(starts=15, episodes=5, longest_naive=400, replays=3, replayed=(200, 2000), pairs=3)
-QUICK = Effort(starts=5, episodes=2, longest_naive=200, replays=2, replayed=(200,), pairs=2)
+FULL = Effort(
+    starts=15, episodes=5, longest_naive=400, replays=3, replayed=(200, 2000), pairs=3, chats=5
+)
+QUICK = Effort(
+    starts=5, episodes=2, longest_naive=200, replays=2, replayed=(200,), pairs=2, chats=2
+)
 
 
 def main() -> None:
     """Measure everything, one part after the other, and print the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds, within a minute")
+    parser.add_argument("--model", action="store_true", help="runs that a model decides too")
     parser.add_argument("--remote", action="store_true", help="story A over ssh too: minutes more")
     parser.add_argument("--demo", type=Path, metavar="TRANSCRIPT", help="a demo's run to split up")
     given = parser.parse_args()
@@ -51,6 +58,7 @@ def main() -> None:
     table: list[Row] = [
         *start.rows(effort.starts),
         *steps.rows(effort.episodes, longest_naive=effort.longest_naive),
+        *model.rows(effort.chats if given.model else 0),
         *replays.rows(effort.replays, effort.replayed),
         *demo.rows(given.demo),
         *remote.rows(effort.pairs if given.remote else 0),

@@ -35,8 +35,14 @@ def run(*words: str | Path) -> Callable[[], object]:
     return work
 
 
-def figures(module: str, *words: str | Path) -> Figures:
-    """Run a module of this package in a new process and return the figures that it prints."""
-    text = str(run(sys.executable, "-m", f"tests.bench.{module}", *words)())
+def figures(module: str, *words: str | Path, python: Path | None = None) -> Figures:
+    """Run a module of this package in a new process and return the figures that it prints.
+
+    Args:
+        module: its name.
+        words: its arguments.
+        python: another Python than this one, where the module is for one.
+    """
+    text = str(run(python or sys.executable, "-m", f"tests.bench.{module}", *words)())
     found: dict[str, float] = json.loads(text.splitlines()[-1])
     return found
