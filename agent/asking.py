@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -12,6 +12,8 @@ from agent.values import Json, ToolCall, Usage
 
 class RequestMade(Event):
     """A brain was asked; ``digest`` tells what it was shown."""
+
+    lasting: ClassVar[bool] = False
 
     type: Literal["request"] = "request"
     turn: int

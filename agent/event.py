@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -9,6 +11,10 @@ class Event(BaseModel):
     """What all events share."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    lasting: ClassVar[bool] = True
+    """Whether it is synced at once; else only with the event after it, before which nothing is done
+    that could not be done again."""
 
     seq: int = -1
     """Place in the transcript, set by the writer."""

@@ -6,7 +6,7 @@ Every event has a number (``seq``, from 0, without gaps), seconds since the run 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, TypeAdapter
 
@@ -79,6 +79,8 @@ class DiagnosisRecorded(Event):
 
 class CallQueued(Event):
     """A call was taken up: what it is, what it may do, and what gate and policy said."""
+
+    lasting: ClassVar[bool] = False
 
     type: Literal["call_queued"] = "call_queued"
     call: ToolCall

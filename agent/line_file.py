@@ -84,8 +84,12 @@ class LineFile:
             raise _cannot("resume", self.path, error) from error
         self._size = os.fstat(self._file).st_size
 
-    def append(self, data: bytes) -> None:
+    def append(self, data: bytes, *, lasting: bool = True) -> None:
         """Write whole lines with one sync; where that fails, none of them stays.
+
+        Args:
+            data: the lines.
+            lasting: whether they are synced now, and not only with the lines that follow.
 
         Raises:
             TranscriptError: the disk is full, or the file cannot be written.
@@ -96,7 +100,8 @@ class LineFile:
             rest = memoryview(data)
             while rest:
                 rest = rest[os.write(self._file, rest) :]
-            _sync(self._file)
+            if lasting:
+                _sync(self._file)
         except OSError as error:
             self._take_back()
             raise _cannot("write", self.path, error) from error

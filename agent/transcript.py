@@ -1,7 +1,7 @@
 """Writes and reads transcripts: the one place where a run reaches the disk.
 
 One JSON line an event, redacted, numbered, timed and chained to the line before; on the disk before
-anybody is told. What a writer returns is what a reader will read.
+anything that follows from it is done. What a writer returns is what a reader will read.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class MemoryTranscript:
                 written.append(_read_back(line, type(event).__name__))
                 lines += line + b"\n"
                 chain = digest(line)
-            self._store(bytes(lines))
+            self._store(bytes(lines), lasting=any(event.lasting for event in events))
             self._chain = chain
             self._next += len(written)
             self.events += written
@@ -140,7 +140,7 @@ class MemoryTranscript:
             )
         return line
 
-    def _store(self, data: bytes) -> None:
+    def _store(self, data: bytes, *, lasting: bool) -> None:
         """Make the lines last; in memory there is nothing to do."""
 
     def tell(self) -> None:
@@ -214,8 +214,8 @@ class Transcript(MemoryTranscript):
             for line in lines:
                 redactor.note(line)
 
-    def _store(self, data: bytes) -> None:
-        self._file.append(data)
+    def _store(self, data: bytes, *, lasting: bool) -> None:
+        self._file.append(data, lasting=lasting)
 
     def close(self) -> None:
         """End writing and let go of the run; closing twice does nothing."""

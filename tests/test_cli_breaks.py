@@ -198,7 +198,7 @@ def test_a_checkpoint_that_is_broken(here: Desk) -> None:
 
 def test_signals_wait_until_a_record_is_whole() -> None:
     class Slow(MemoryTranscript):
-        def _store(self, data: bytes) -> None:
+        def _store(self, data: bytes, *, lasting: bool) -> None:
             signal.raise_signal(signal.SIGINT)
             stored.append(data)
 
