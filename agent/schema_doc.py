@@ -67,6 +67,8 @@ def _fields(kind: type) -> Iterator[tuple[str, str, str, str]]:
         if node.target.id in {"type", "model_config"}:
             continue
         type_ = ast.unparse(node.annotation).replace("|", "\\|").replace("'", '"')
+        if type_.startswith("ClassVar"):
+            continue  # of the class, not of what is written
         yield node.target.id, type_, _default(node.value), _doc(after)
 
 
