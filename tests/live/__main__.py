@@ -33,8 +33,8 @@ KEPT = LAB / "live"
 """The transcripts of the last time stay there."""
 REPLY_TOKENS = 160
 TOOLS = (
-    *("port_owner", "config_probe", "pip_list", "pip_install", "start_server", "watch_server"),
-    *("start_job", "stop_job", "remove_container", "read_file"),
+    *("config_probe", "read_file", "pip_install"),
+    *("start_server", "start_job", "remove_container"),
 )
 """All would fill the small model's window; these look, change and destroy."""
 

@@ -14,7 +14,7 @@ from agent.goal import Goal
 from tests.lab.environments import NEW, OLD, clone, environment
 from tests.lab.runs import serve_goal
 
-LIMITS = {"steps": 6, "minutes": 10, "tokens": 40_000}
+LIMITS = {"steps": 5, "minutes": 10, "tokens": 40_000}
 """What one run may use; a prompt has about 4,000 tokens."""
 HOLDS = (
     "import socket,sys,time; s=socket.socket(); s.bind(('127.0.0.1', int(sys.argv[1])));"
