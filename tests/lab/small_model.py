@@ -90,6 +90,10 @@ class Served:
     log: Path
     """What it printed; gone with the server."""
 
+    def is_up(self) -> bool:
+        """Ask it."""
+        return _answers(f"{self.base_url.removesuffix('/v1')}/health")
+
 
 def checkpoint(*, calls: bool = False) -> Path:
     """Return a kept folder with config, weights (float32) and tokenizer; do not write into it.
@@ -187,12 +191,17 @@ def _dtype() -> str:
 def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     end = time.monotonic() + START_S
     while time.monotonic() < end and process.poll() is None:
-        with suppress(OSError), urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310
-            if answer.status == 200:
-                return
+        if _answers(url):
+            return
         time.sleep(0.1)
     how = "did not answer" if process.poll() is None else f"ended with {process.returncode}"
     raise RuntimeError(f"the server {how}:\n{log.read_text(errors='replace')[-3000:]}")
+
+
+def _answers(url: str) -> bool:
+    with suppress(OSError), urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310
+        return bool(answer.status == 200)
+    return False
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -90,8 +90,9 @@ def run_once(place: Place, folder: Path, way: Way, server: Served) -> list[str]:
     began = time.monotonic()
     before = _files(folder)
     wrong: list[str] = []
+    asked = brain(server)
     try:
-        with driven(place.goal, folder, mode=way.mode, brain=brain(server), on_ask="deny"):
+        with driven(place.goal, folder, mode=way.mode, brain=asked, on_ask="deny"):
             pass
     except Exception:  # whatever it is, the other runs are made too
         wrong.append(traceback.format_exc())
@@ -157,6 +158,8 @@ def main() -> int:
                 folder.mkdir(parents=True)
                 with PLACES[name](folder) as place:
                     found = run_once(place, folder, way, servers[way.calls])
+                if not servers[way.calls].is_up():
+                    raise RuntimeError("the model's server is gone")
                 shutil.rmtree(folder / "env")
                 wrong |= {f"{name} ({way.name}), {folder}": found} if found else {}
     for run, rows in wrong.items():
