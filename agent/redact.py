@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeVar, get_origin
 
 from pydantic import BaseModel
 
+from agent.harmless import INDEX_HINTS, Harmless, written
 from agent.secret_forms import FLAG, MIN_LENGTH, SHAPES, flat, forms_of, hints_in, wrapped
 from agent.secret_forms import secrets_of as secrets_of
 
@@ -30,6 +31,7 @@ MAX_DEPTH = 100
 """Data nested deeper is withheld; a JSON reader would refuse it later."""
 
 _MOST_PASSES = 8
+_NESTED = (BaseModel, dict, list)
 _KEPT, _ROWS = (Enum, int, float, type(None)), (list, tuple)
 _SHORT = 256
 """Texts of so many characters come again and again (keys, paths, names): they are remembered."""
@@ -45,7 +47,6 @@ _FIRST_SLASH = (
 )
 _AFTER_PATH = r"(?![\w~+-])(?!\.[\w.~+-])"
 # pip names its indexes and where wheels lie: a company's inner hosts, and no part of what happened.
-_INDEX_HINTS = ("Looking in ", "://", ".whl")
 _INDEXES = re.compile(
     r"(Looking in (?:indexes|links): )(?!«index»)[^\r\n]+"
     r"|(?<=[ (])https?://[^\s/]+/(?:packages|simple)/[^\s]*/(?=[^\s/]+)"
@@ -94,6 +95,8 @@ class Redactor:
         self._next_shape = 1
         self._names: dict[str, None] = {}
         self._short = lru_cache(maxsize=_REMEMBERED)(self._text)
+        path = self._path_pattern if self._path_names else None
+        self._harmless = Harmless(self._forms, path, MAX_DEPTH)
 
     @classmethod
     def from_private(cls, private: Mapping[str, str], secrets: Mapping[str, str]) -> Redactor:
@@ -115,16 +118,27 @@ class Redactor:
             self._next_shape = max(self._next_shape, int(match[1]) + 1)
 
     def redact(self, value: T) -> T:
-        """Return a copy of an event or a JSON value without secrets and paths.
+        """Return an event or a JSON value without secrets and paths; itself where it has none.
 
         Redacting twice changes nothing. What our own models choose from a fixed list (``Literal``,
         ``Enum``) is left alone.
         """
+        with suppress(Exception):  # whatever fails is found and withheld by walking
+            if isinstance(value, _NESTED) and self._harmless(written(value)):
+                return value
+        return self.walk(value)
+
+    def walk(self, value: T) -> T:
+        """Do as ``redact``, for a value that ``leaves`` has said no to."""
         with suppress(Exception):  # then the text that fails is found and withheld
             redacted: T = _walk(value, self._replaced, 0)
             return redacted
         redacted = _walk(value, self._safe, 0)
         return redacted
+
+    def leaves(self, text: str) -> bool:
+        """Return whether a value with this JSON surely holds nothing to hide."""
+        return self._harmless(text)
 
     def restore(self, value: T, *, secrets: bool = False) -> T:
         """Put paths back in place of their placeholders.
@@ -173,7 +187,7 @@ class Redactor:
             if any(map(line.__contains__, self._forms)):
                 text = self._secret_pattern.sub(self._registered, text)
         text = self._hide_shapes(text)
-        if any(map(text.__contains__, _INDEX_HINTS)):
+        if any(map(text.__contains__, INDEX_HINTS)):
             text = _INDEXES.sub(_index, text)
         if self._path_names:
             text = self._path_pattern.sub(self._path, text)

@@ -84,7 +84,7 @@ SHAPES: tuple[Shape, ...] = (
 
 _FOLDED = ("bearer", "basic")
 """Hints in any case; all others stand as they are in the text."""
-_SIGNS = ("_", "-", "=", '"', "\\", "J", "A")
+_SIGNS = ("KEY", "TOKEN", "SECRET", "PASSW", "_", "-", "=", '"', "\\", "J", "A")
 
 
 def _by_sign() -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -103,7 +103,8 @@ def hints_in(text: str) -> set[str]:
     """Return the hints of ``SHAPES`` that are in a text; in most there are none."""
     found = {hint for sign, hints in _BY_SIGN if sign in text for hint in hints if hint in text}
     lower = text.lower()
-    return found.union(hint for hint in _FOLDED if hint in lower)
+    found.update(hint for hint in _FOLDED if hint in lower)
+    return found
 
 
 def secrets_of(environ: Mapping[str, str]) -> dict[str, str]:

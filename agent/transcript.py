@@ -10,6 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -128,17 +129,25 @@ class MemoryTranscript:
             return written
 
     def _line(self, event: AnyEvent, stamp: Mapping[str, object]) -> bytes:
-        if self._redactor is not None:
-            event = self._redactor.redact(event)
-        try:
-            line = event.model_copy(update=stamp).model_dump_json().encode()
-        except ValueError as error:
-            raise TranscriptError(f"an event of type {event.type} is not JSON: {error}") from error
+        line = self._safe_json(event, stamp).encode()
         if len(line) > LONGEST_LINE:
             raise TranscriptError(
                 f"an event of type {event.type} has {len(line)} bytes; the most is {LONGEST_LINE}"
             )
         return line
+
+    def _safe_json(self, event: AnyEvent, stamp: Mapping[str, object]) -> str:
+        """Return an event's JSON; most events are written once only, for they hide nothing."""
+        if self._redactor is not None:
+            with suppress(ValueError):
+                text = event.model_copy(update=stamp).model_dump_json()
+                if self._redactor.leaves(text):
+                    return text
+            event = self._redactor.walk(event)
+        try:
+            return event.model_copy(update=stamp).model_dump_json()
+        except ValueError as error:
+            raise TranscriptError(f"an event of type {event.type} is not JSON: {error}") from error
 
     def _store(self, data: bytes, *, lasting: bool) -> None:
         """Make the lines last; in memory there is nothing to do."""

@@ -224,9 +224,9 @@ def test_text_as_it_comes() -> None:
         {"content": "is"},
     ):
         assembler.add(chunk(delta))
-        seen.append(assembler.text_delta)
+        seen.append(assembler.new_text())
     assembler.add(chunk({"tool_calls": [{"index": 0, "function": {"name": "f"}}]}))
-    assert [*seen, assembler.text_delta] == ["", "It ", "", "is", ""]
+    assert [*seen, assembler.new_text()] == ["", "It ", "", "is", ""]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
@@ -236,7 +236,7 @@ def test_a_thought_at_the_beginning_is_not_shown(size: int) -> None:
     seen = []
     for start in range(0, len(text), size):
         assembler.add(chunk({"content": text[start : start + size]}))
-        seen.append(assembler.text_delta)
+        seen.append(assembler.new_text())
     assert "".join(seen).strip() == "It is <think>up</think>."
     assert assembler.result()["choices"][0]["message"]["content"] == text
 
@@ -247,7 +247,7 @@ def test_what_is_no_thought_is_shown(text: str) -> None:
     seen = []
     for char in text:
         assembler.add(chunk({"content": char}))
-        seen.append(assembler.text_delta)
+        seen.append(assembler.new_text())
     assert "".join(seen) == text
 
 

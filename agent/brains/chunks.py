@@ -6,18 +6,16 @@ repeat names. What a piece belongs to is told by all three together.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
+from agent.brains.call_pieces import CallPieces
 from agent.brains.content import read_content
 from agent.brains.thinking import Visible
 
 _REASONING = ("reasoning_content", "reasoning", "thinking")
 _HEAD = ("id", "created", "model", "system_fingerprint", "service_tier")
 _PLAIN = frozenset({"content", "role"})
-_MOST_LOOKS = 50
-"""How often it is looked whether a call's arguments are whole."""
 
 
 def assemble(chunks: Iterable[Any]) -> dict[str, Any]:
@@ -36,60 +34,16 @@ def assemble(chunks: Iterable[Any]) -> dict[str, Any]:
     return assembler.result()
 
 
-class _Call:
-    """A call whose pieces come in."""
-
-    __slots__ = ("_looks", "given", "id", "index", "name", "parts")
-
-    def __init__(self, index: int | None, name: str, given_id: str) -> None:
-        self.index, self.name, self.id = index, name, given_id
-        self.parts: list[str] = []
-        self.given: Any = None
-        """Arguments that came as an object."""
-        self._looks = 0
-
-    @property
-    def arguments(self) -> Any:
-        return "".join(self.parts) if self.given is None else self.given
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the arguments so far are all of an object; looked at only where it may be so."""
-        if self.given is not None:
-            return True
-        may_be = self.parts and self.parts[-1].rstrip().endswith("}")
-        if not may_be or self._looks >= _MOST_LOOKS:
-            return False
-        self._looks += 1
-        try:
-            json.loads("".join(self.parts), strict=False)
-        except (ValueError, RecursionError):
-            return False
-        return True
-
-    def add(self, arguments: Any) -> None:
-        if isinstance(arguments, str):
-            if arguments:
-                self.parts.append(arguments)
-        elif arguments is not None:
-            self.given = arguments
-
-    def as_entry(self) -> dict[str, Any]:
-        function = {"name": self.name, "arguments": self.arguments}
-        return {"id": self.id, "type": "function", "function": function}
-
-
 class Assembler:
-    """Takes chunks one by one; ``text_delta`` is what the last one brought for people to read."""
+    """Takes chunks one by one."""
 
     def __init__(self) -> None:
-        self.text_delta = ""
-        """Visible text of the chunk that was added last."""
         self.begun = False
         """Whether there was any choice."""
         self.ended = False
         """Whether a choice has said why it ended."""
         self._visible = Visible()
+        self._fresh: list[str] = []
         self._head: dict[str, Any] = {}
         self._missing: tuple[str, ...] = _HEAD
         """What no chunk has told of the head yet."""
@@ -99,19 +53,18 @@ class Assembler:
         self._has_text = False
         self._thought: dict[str, list[str]] = {}
         self._refusal: list[str] = []
-        self._calls: list[_Call] = []
-        self._at: dict[int, _Call] = {}
+        self._calls: list[CallPieces] = []
+        self._at: dict[int, CallPieces] = {}
         """The last call of each number."""
-        self._by_id: dict[str, _Call] = {}
-        self._older: _Call | None = None
+        self._by_id: dict[str, CallPieces] = {}
+        self._older: CallPieces | None = None
         self._finish: Any = None
         self._usage: Any = None
         self._error: Any = None
 
     def add(self, chunk: Any) -> None:
         """Take the next chunk."""
-        self.text_delta = ""
-        if not isinstance(chunk, dict):
+        if not isinstance(chunk, dict) or (self.begun and self._add_token(chunk)):
             return
         for key in self._missing:
             if chunk.get(key):
@@ -126,6 +79,28 @@ class Assembler:
             if isinstance(choice, dict):
                 self.ended = self.ended or bool(choice.get("finish_reason"))
                 self._add_choice(choice)
+
+    def new_text(self) -> str:
+        """Return what has come for people to read since this was asked before."""
+        fresh = "".join(self._fresh)
+        self._fresh.clear()
+        return self._visible.feed(fresh) if fresh else ""
+
+    def _add_token(self, chunk: dict[str, Any]) -> bool:
+        """Take a chunk that brings a piece of text and nothing else, as most of a stream do."""
+        choices = chunk.get("choices")
+        if type(choices) is not list or len(choices) != 1 or chunk.get("usage"):
+            return False
+        choice = choices[0]
+        delta = choice.get("delta") if type(choice) is dict else None
+        if type(delta) is not dict or len(delta) != 1 or type(delta.get("content")) is not str:
+            return False
+        if choice.get("finish_reason") or choice.get("message") or chunk.get("error"):
+            return False
+        if (choice.get("index") or 0) == self._index:
+            self._add_content(delta["content"])
+            return True
+        return False
 
     def _add_choice(self, choice: dict[str, Any]) -> None:
         index = choice.get("index") or 0
@@ -173,7 +148,7 @@ class Assembler:
         if content:
             self._text.append(content)
             self._length += len(content)
-            self.text_delta += self._visible.feed(content)
+            self._fresh.append(content)
 
     def _add_message(self, message: dict[str, Any]) -> None:
         """Take a whole message, which may hold what pieces brought before, once more."""
@@ -204,7 +179,7 @@ class Assembler:
         given_id, arguments = _string(piece.get("id")), function.get("arguments")
         call = self._call_of(index, given_id, name)
         if call is None or _begins(call, index, given_id, name, arguments):
-            call = _Call(index, name, given_id)
+            call = CallPieces(index, name, given_id)
             self._calls.append(call)
         if index is not None:
             self._at[index] = call
@@ -214,11 +189,11 @@ class Assembler:
         call.add(arguments)
 
     def _add_older(self, piece: dict[str, Any]) -> None:
-        self._older = self._older or _Call(None, "", "")
+        self._older = self._older or CallPieces(None, "", "")
         self._older.name = self._older.name or _string(piece.get("name"))
         self._older.add(piece.get("arguments"))
 
-    def _call_of(self, index: int | None, given_id: str, name: str) -> _Call | None:
+    def _call_of(self, index: int | None, given_id: str, name: str) -> CallPieces | None:
         """Return the call that a piece may go on with."""
         if index in self._at:
             return self._at[index]
@@ -250,7 +225,7 @@ class Assembler:
         return {"error": self._error, **response} if self._error else response
 
 
-def _begins(call: _Call, index: int | None, given_id: str, name: str, arguments: Any) -> bool:
+def _begins(call: CallPieces, index: int | None, given_id: str, name: str, arguments: Any) -> bool:
     """Whether a piece begins another call instead of going on with this one."""
     other_id = bool(given_id and call.id and given_id != call.id)
     if not name or not call.name:
@@ -272,7 +247,7 @@ def _opens(arguments: Any) -> bool:
     return arguments is not None
 
 
-def _in_order(calls: list[_Call]) -> list[_Call]:
+def _in_order(calls: list[CallPieces]) -> list[CallPieces]:
     """Return calls by their number where all have one, else as they came."""
     if any(call.index is None for call in calls):
         return calls

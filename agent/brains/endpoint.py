@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from agent.brains.address import Address, is_loopback, root_of, shown
+from agent.brains.address import Address, root_of, shown
 from agent.brains.bearer import Key
 from agent.brains.failures import Failure, Kind, ModelFailed, classify, one_line
 from agent.brains.model_names import with_names
@@ -24,7 +24,8 @@ from agent.problems import Problem
 
 if TYPE_CHECKING:
     import httpx2
-    import openai
+
+    from agent.brains.client import Client
 
 __all__ = ["Address", "Answer", "Endpoint"]
 
@@ -95,7 +96,7 @@ class Endpoint:
         self._key = Key(key)
         self._timeout_s, self._connect_s = timeout_s, connect_s
         self._total_s = total_s or timeout_s * LONGEST_TIMES
-        self._opened: openai.OpenAI | None = None
+        self._opened: Client | None = None
         self._ends = True
         """Whether this server's streams end soon after their last event."""
 
@@ -222,28 +223,16 @@ class Endpoint:
         import httpx2
         import openai
 
-        client = self._client()
         wait_s = bounds.wait_s()
-        timeout = openai.Timeout(wait_s, connect=min(self._connect_s, wait_s))
-        options: Any = {"timeout": timeout, "headers": {"Content-Type": "application/json"}}
-        how: dict[str, Any] = {"content": content} if content is not None else {}
-        send = client.post if content is not None else client.get
+        connect_s = min(self._connect_s, wait_s)
         try:
-            stream: openai.Stream[object] = send(
-                url,
-                cast_to=object,
-                options=options,
-                stream=True,
-                stream_cls=openai.Stream[object],
-                **how,
-            )
+            return self._client().send(url, content, wait_s=wait_s, connect_s=connect_s)
         except openai.APIStatusError as error:
             body = self._key.clean(str(error.body))
             failure = classify(error.status_code, error.response.headers, body)
             raise ModelFailed(self._placed(failure, url)) from self._key.cleaned(error)
         except (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             raise self._broken(error, url, wait_s) from self._key.cleaned(error)
-        return stream.response
 
     def _pieces(self, response: httpx2.Response, url: str, bounds: _Bounds) -> Iterator[bytes]:
         from agent.brains import bodies
@@ -257,25 +246,11 @@ class Endpoint:
         except bodies.BROKEN as error:
             raise self._broken(error, url, wait_s) from self._key.cleaned(error)
 
-    def _client(self) -> openai.OpenAI:
+    def _client(self) -> Client:
         if self._opened is None:
-            import openai
+            from agent.brains.client import Client
 
-            from agent.brains.bodies import refuse
-
-            host = self.address.host()
-            bracketed = f"[{host}]" if ":" in host else host
-            direct = {f"all://{bracketed}": None} if is_loopback(host) else None
-            http = openai.DefaultHttpxClient(
-                follow_redirects=False, mounts=direct, event_hooks={"response": [refuse]}
-            )
-            self._opened = openai.OpenAI(
-                api_key=self._key.sent,
-                base_url=self._bases[0],
-                default_query=self.address.query(),
-                max_retries=0,
-                http_client=http,
-            )
+            self._opened = Client(self.address, self._bases[0], self._key.sent)
         return self._opened
 
     def _broken(self, error: BaseException, url: str, timeout_s: float) -> ModelFailed:

@@ -65,6 +65,9 @@ class Projection:
         self._encoded: list[bytes] = []
         """All turns but the newest."""
         self._newest: list[Message] = []
+        self._length = len(self._start)
+        """Bytes of all that is sent but the newest turn and what comes after it."""
+        self._newest_length = 0
         self._brief = 0
         """So many of the first turns have their results in one line each."""
         self._gone = 0
@@ -92,9 +95,10 @@ class Projection:
         for turn in range(len(self._turns) + 1, self._view.turn + 1):
             if self._newest:
                 self._encoded.append(_encoded(self._settled()))
+                self._length += len(self._encoded[-1])
             looks = self._looks_of(turn)
             self._turns.append(_Turn(turn, looks))
-            self._newest = self._messages(self._turns[-1], brief=False)
+            self._write_newest()
             self._notes = len(self._view.notes)
 
     def _settled(self) -> list[Message]:
@@ -117,9 +121,7 @@ class Projection:
 
     def size(self, now: str) -> int:
         """Return the length of the messages in bytes, without building them."""
-        parts = sum(map(len, islice(self._encoded, self._gone, None)))
-        newest = len(_encoded(self._newest)) if self._newest else 0
-        return len(self._start) + parts + newest + len(now.encode())
+        return self._length + self._newest_length + len(now.encode())
 
     def fit(self, now: str, room: int) -> None:
         """Shorten until the messages take at most ``room`` bytes.
@@ -146,6 +148,7 @@ class Projection:
             self._brief += 1
         while over > 0 and self._gone < len(self._encoded) - KEPT_WHOLE + 1:
             over -= len(self._encoded[self._gone])
+            self._length -= len(self._encoded[self._gone])
             self._gone += 1
         if over > 0 and not self._less:
             self._less = True
@@ -153,13 +156,19 @@ class Projection:
             for place in range(max(self._gone, self._brief), len(self._encoded)):
                 self._rewrite(place, brief=False)
             if self._turns:
-                self._newest = self._messages(self._turns[-1], brief=False)
+                self._write_newest()
 
     def _rewrite(self, place: int, *, brief: bool) -> int:
         """Write a turn again, shorter, and return how many bytes that frees."""
         before = len(self._encoded[place])
         self._encoded[place] = _encoded(self._messages(self._turns[place], brief=brief))
-        return before - len(self._encoded[place])
+        freed = before - len(self._encoded[place])
+        self._length -= freed
+        return freed
+
+    def _write_newest(self) -> None:
+        self._newest = self._messages(self._turns[-1], brief=False)
+        self._newest_length = len(_encoded(self._newest))
 
     def _messages(self, turn: _Turn, *, brief: bool) -> list[Message]:
         reply = self._fence.clean(self._view.asked.replies[turn.number])

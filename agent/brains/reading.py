@@ -55,11 +55,8 @@ class ReplyReader:
     def _events(self, pieces: Iterator[bytes]) -> dict[str, Any]:
         events, reply = Events(), Assembler()
         try:
-            for data in _all(events, pieces):
-                self.first_at = self.first_at or time.monotonic()
-                reply.add(_sound(data))
-                if self._on_text and reply.text_delta:
-                    self._on_text(reply.text_delta)
+            for batch in _batches(events, pieces):
+                self._take(batch, reply)
         except ModelFailed as error:
             if not (reply.ended and error.failure.kind in (Kind.NETWORK, Kind.TIMEOUT)):
                 raise
@@ -71,13 +68,21 @@ class ReplyReader:
             raise _no_reply("a stream without any choice")
         return reply.result()
 
+    def _take(self, batch: Iterator[Any], reply: Assembler) -> None:
+        for data in batch:
+            reply.add(_sound(data))
+            self.first_at = self.first_at or time.monotonic()
+        if self._on_text and (text := reply.new_text()):
+            self._on_text(text)
 
-def _all(events: Events, pieces: Iterator[bytes]) -> Iterator[Any]:
+
+def _batches(events: Events, pieces: Iterator[bytes]) -> Iterator[Iterator[Any]]:
+    """Yield the events that each piece of the body completes."""
     for piece in pieces:
-        yield from events.feed(piece)
+        yield events.feed(piece)
         if events.done:
             return
-    yield from events.end()
+    yield events.end()
 
 
 def _sound(data: Any) -> dict[str, Any]:

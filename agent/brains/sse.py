@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 _DECODER = json.JSONDecoder()
+_USUAL = "data: {"
 _NOTHING = object()
 """No event is complete yet; ``None`` could be one."""
 
@@ -42,7 +43,7 @@ class Events:
             return
         whole, _, self._rest = self._rest.rpartition(b"\n")
         for line in whole.decode("utf-8", "replace").split("\n"):
-            found = self._line(line.rstrip("\r"))
+            found = self._event(line) if line[:7] == _USUAL else self._line(line.rstrip("\r"))
             if found is not _NOTHING:
                 yield found
 
@@ -53,6 +54,17 @@ class Events:
             found = self._line(line.strip().decode("utf-8", "replace"))
             if found is not _NOTHING:
                 yield found
+
+    def _event(self, line: str) -> Any:
+        """Return an event that stands in its line as most do; else read the line with care."""
+        if not (self._open or self._is_error or self.done):
+            try:
+                data, end = _DECODER.raw_decode(line, 6)
+            except (ValueError, RecursionError):
+                return self._line(line.rstrip("\r"))
+            if end == len(line):
+                return data
+        return self._line(line.rstrip("\r"))
 
     def _line(self, line: str) -> Any:
         """Return what is complete with this line; a stream has a line or two for each token."""
