@@ -68,6 +68,8 @@ Host spark-?
     Port 2200
     IdentityFile "~/.ssh/%r key"
     IdentityFile %d/keys/%h
+    IdentityAgent ~/.ssh/%r.agent
+    CertificateFile ~/.ssh/%n-cert.pub
     IdentitiesOnly yes
     UserKnownHostsFile ~/.ssh/known_a /etc/known_b
     HostKeyAlias Sparks
@@ -114,6 +116,8 @@ def test_everything_that_a_configuration_says() -> None:
         port=2200,
         user="trainer",
         identity_files=(f"{folder}/trainer key", f"{Path.home()}/keys/spark-1.example.org"),
+        certificate_files=(f"{folder}/spark-1-cert.pub",),
+        agent=f"{folder}/trainer.agent",
         identities_only=True,
         known_hosts=(f"{folder}/known_a", "/etc/known_b"),
         global_known_hosts=found.global_known_hosts,
@@ -138,6 +142,24 @@ def test_the_address_goes_before_the_configuration() -> None:
     assert (found.user, found.port, found.known_as) == ("everybody", 22, "behind")
     assert found.proxy_command == "nc -X connect behind 22 # everybody"
     assert resolve("behind:2222").known_as == "[behind]:2222"
+
+
+@pytest.mark.usefixtures("resolve_with")
+@pytest.mark.parametrize(
+    ("line", "socket"),
+    [
+        ("", "/one"),
+        ("IdentityAgent SSH_AUTH_SOCK", "/one"),
+        ("IdentityAgent none", ""),
+        ("IdentityAgent $OTHER_AGENT", "/two"),
+        ("IdentityAgent /three", "/three"),
+    ],
+)
+def test_the_agent(line: str, socket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/one")
+    monkeypatch.setenv("OTHER_AGENT", "/two")
+    home(line)
+    assert resolve("plain").agent == socket
 
 
 @pytest.mark.usefixtures("resolve_with")

@@ -35,6 +35,15 @@ def host(spark: Sshd) -> Iterator[Ssh]:
     made.close()
 
 
+def end_connections(sshd: Sshd) -> None:
+    """Kill the processes of a server's connections, and see that they are gone."""
+    pids = sshd.connections()
+    sshd.signal(signal.SIGKILL)
+    deadline = time.monotonic() + 5
+    while any(map(is_alive, pids)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
 def test_a_background_child_does_not_hold_the_call(host: Ssh) -> None:
     result = sh(host, "sleep 60 & echo ok $!")
     word, pid = result.stdout.split()
@@ -152,11 +161,28 @@ def test_an_idle_connection_that_is_dead_is_replaced(
     host = connector(spark)
     assert sh(host, "true").ok
     monkeypatch.setattr("tools.connectors.ssh_pool.CONNECT_S", 0.5)
+    monkeypatch.setattr("tools.connectors.ssh_connection.FRESH_S", 0.0)  # as after a while
     spark.signal(signal.SIGSTOP)
     result = sh(host, "echo again")
     spark.signal(signal.SIGCONT)
     host.close()
     assert result.stdout == "again\n"
+
+
+def test_what_was_sent_to_a_host_that_had_just_answered_is_unknown(
+    spark: Sshd, tmp_path: Path
+) -> None:
+    host = connector(spark, alive_s=0.3)
+    count = tmp_path / "count"
+    assert sh(host, "true").ok
+    spark.signal(signal.SIGSTOP)
+    result = sh(host, 'echo x >> "$1"', str(count))
+    assert (result.ending, result.code) == (Ending.LOST, None)
+    assert "silent for" in result.stderr
+    spark.signal(signal.SIGCONT)
+    assert sh(host, 'echo x >> "$1"', str(count)).ok, "the next command connects anew"
+    assert count.read_text() in ("x\n", "x\nx\n"), "it was sent once; perhaps the host ran it"
+    host.close()
 
 
 def test_a_time_out_of_a_server_that_stands_still_is_no_time_out(spark: Sshd) -> None:
@@ -193,7 +219,7 @@ def test_a_connection_lost_between_commands_is_opened_anew(spark: Sshd, tmp_path
     before = spark.logins()
     script = 'echo x >> "$1"'
     sh(host, script, str(tmp_path / "count"))
-    spark.signal(signal.SIGKILL)
+    end_connections(spark)
     assert sh(host, script, str(tmp_path / "count")).ok
     assert spark.logins() == before + 2
     assert (tmp_path / "count").read_text() == "x\nx\n"
@@ -208,9 +234,11 @@ def test_a_server_that_is_gone_ends_the_next_command(tmp_path: Path) -> None:
         host = connector(sshd)
         assert sh(host, "true").ok
         port = sshd.port
+        end_connections(sshd)
     begun = time.monotonic()
-    with pytest.raises(ConnectionFailed, match=f"127.0.0.1 port {port}: Connection refused"):
-        sh(host, "true")
+    refused = f"127.0.0.1 port {port}: Connection refused .tried 2 times"
+    with pytest.raises(ConnectionFailed, match=refused):
+        sh(host, "true", timeout_s=1)
     assert time.monotonic() - begun < 6
     host.close()
 
@@ -252,6 +280,7 @@ def test_a_failing_listener_ends_the_command(host: Ssh) -> None:
     def listener(stream: str, text: str) -> None:
         raise RuntimeError(text)
 
+    assert sh(host, "true").ok
     command = Command.of("sh", "-c", "echo $$; while :; do echo x; sleep 0.05; done")
     with pytest.raises(RuntimeError) as caught:
         host.run(command, listener)

@@ -86,6 +86,19 @@ def test_a_key_with_a_passphrase_needs_an_agent(
         host.close()
 
 
+def test_the_agent_that_the_configuration_names(spark: Sshd, tmp_path: Path, agent: None) -> None:
+    subprocess.run(["ssh-add", "-q", spark.key], check=True, stderr=subprocess.DEVNULL)
+    spark.key.unlink()
+    spark.configure("IdentityAgent none")
+    assert "there is no key" in failure(spark)
+    spark.configure(f"IdentityAgent {tmp_path}/missing")
+    assert "there is no key" in failure(spark)
+    spark.configure(f"IdentityAgent {tmp_path}/agent")
+    host = connector(spark)
+    assert sh(host, "echo in").stdout == "in\n"
+    host.close()
+
+
 def test_other_keys_of_an_agent(spark: Sshd, tmp_path: Path, agent: None) -> None:
     spark.key.rename(tmp_path / "moved")
     Path(f"{spark.key}.pub").unlink()

@@ -13,7 +13,7 @@ import pytest
 from tests.lab.sshd import server
 from tests.ssh_host import connector, is_alive, sh
 from tools.command import Command, Ending
-from tools.connectors import ssh_command
+from tools.connectors import ssh_start
 from tools.errors import ConnectionFailed
 from tools.script import script_text
 
@@ -71,9 +71,15 @@ def test_any_login_shell_will_do(shell: str, tmp_path: Path) -> None:
         host = connector(sshd)
         awkward = ["a b", "'", "\\", "\\\\", "!!", "$x", "\n", "é"]
         result = host.run(Command.of("printf", "[%s]", *awkward, env={"A": "'\\!"}))
+        bare = host.run(Command.of("printf", "[%s]", *awkward))
+        plain = host.run(Command.of("printf", "%s.", 'a "$HOME" `id`;&|<>(){}*?[#~^', "", cwd="/"))
+        lost = host.run(Command.of("true", cwd="/no/such place"))
         slow = sh(host, "sleep 60 & echo $!; wait", timeout_s=0.5)
         host.close()
-    assert result.stdout == "".join(f"[{word}]" for word in awkward)
+    assert result.stdout == bare.stdout == "".join(f"[{word}]" for word in awkward)
+    assert plain.stdout == 'a "$HOME" `id`;&|<>(){}*?[#~^..'
+    assert lost.code == 126
+    assert lost.stderr.endswith("\n/no/such place: cannot be used as working folder\n")
     assert slow.ending is Ending.TIMED_OUT
     assert not is_alive(int(slow.stdout))
 
@@ -83,7 +89,7 @@ def test_the_line_is_read_alike_by_every_sh(shell: str) -> None:
     """What the login shell starts as ``sh`` may be any of these."""
     words = ["a b", "'", "\n\n", "".join(chr(code) for code in range(1, 256)), "Ё"]
     command = Command.of("printf", "[%s]", *words, env={"A": "b\n"}, cwd="/usr")
-    line = ssh_command.start_line(command, "marker")
+    line = ssh_start.start_line(command, "marker")
     read = 'read -r bringup_line && eval "$bringup_line"'
     ran = subprocess.run([*shell.split(), "-c", read], input=line, capture_output=True)
     assert ran.stdout.partition(b"\n")[2].decode() == "".join(f"[{word}]" for word in words)
@@ -106,12 +112,15 @@ def test_a_login_shell_that_stays(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shell", present("sh", "dash", "bash", "busybox sh"))
 def test_every_sh_can_end_a_group(shell: str) -> None:
-    script = "trap '' TERM; setsid sleep 61 & sleep 60 & echo $!; while :; do sleep 0.1; done"
+    script = (
+        "trap '' TERM; setsid sh -c 'echo; exec sleep 61' & sleep 60 & echo $!; "
+        "while :; do sleep 0.1; done"
+    )
     with subprocess.Popen(
         ["sh", "-c", script], stdout=subprocess.PIPE, start_new_session=True
     ) as process:
         assert process.stdout is not None
-        child = int(process.stdout.readline())
+        child = int((process.stdout.readline() + process.stdout.readline()).strip())
         words = [*shell.split(), "-s", "--", str(process.pid), "end"]
         ran = subprocess.run(words, input=script_text("end_command").encode(), capture_output=True)
         assert process.wait(5) == -9

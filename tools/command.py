@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
-Via = Literal["process", "engine", "connection"]
+Via = Literal["process", "engine", "connection", "transfer"]
 """Who carries a command out: the target's own programs; our client of its Docker engine, for
-``docker`` commands whose progress the program does not tell; or the connector itself."""
+``docker`` commands whose progress the program does not tell; the connector itself; or what copies
+files between targets."""
 
 OnOutput = Callable[[str, str], None]
-"""Called while a command runs, with the stream (``stdout`` or ``stderr``) and a piece of text."""
+"""Called while a command runs, with the stream (``stdout`` or ``stderr``) and a piece of text; with
+``connection`` and a line when the way to the target was lost before, and opened anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,24 @@ class Ending(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """Where the whole of a long output is, beside the head and tail that a result has."""
+
+    sha256: str
+    """Of the file ``outputs/SHA256`` in the run's folder: the redacted text; empty: not kept."""
+    bytes: int = 0
+    """Size of that file."""
+    note: str = ""
+    """Why it is not the whole, or is not there."""
+
+    @property
+    def said(self) -> str:
+        """Where it is, in words for people."""
+        place = f"outputs/{self.sha256}" if self.sha256 else ""
+        return "; ".join(part for part in (place, self.note) if part)
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What came back from a command."""
 
@@ -85,6 +105,9 @@ class Result:
     duration_s: float = 0.0
     survivors: tuple[str, ...] = ()
     """Processes that kept running past the end, as ``pid command``."""
+    stdout_kept: Kept | None = None
+    """Where the whole of ``stdout`` is, where bytes of it are left out."""
+    stderr_kept: Kept | None = None
 
     @property
     def ok(self) -> bool:

@@ -117,12 +117,15 @@ def is_known(host: str, key: HostKey, known: Sequence[KnownKey]) -> bool:
     )
 
 
-def preferred(algorithms: Sequence[str], host: str, known: Sequence[KnownKey]) -> list[str]:
+def preferred(
+    algorithms: Sequence[str], host: str, known: Sequence[KnownKey], kind: str = ""
+) -> list[str]:
     """Put first the signature algorithms of keys that are known of a host, as OpenSSH does.
 
-    A host has keys of several kinds; so it shows the one that can be compared.
+    A host has keys of several kinds; so it shows the one that can be compared: of this kind, if one
+    is named.
     """
-    kinds = {line.kind for line in about(host, known) if not line.marker}
+    kinds = {kind} if kind else {line.kind for line in about(host, known) if not line.marker}
     wanted = {it for kind in kinds for it in (RSA_FORMS if kind == "ssh-rsa" else (kind,))}
     return sorted(algorithms, key=lambda algorithm: algorithm not in wanted)
 

@@ -14,7 +14,9 @@ from pathlib import Path
 
 from tools.command import Command, Ending, OnOutput, Result
 from tools.connectors import processes
-from tools.connectors.base import Capture
+from tools.connectors.base import Aside, Capture
+from tools.connectors.streams import END_S, Pipes
+from tools.errors import ToolFailed
 
 GRACE_S = 0.5
 """How long a process group may take to end after SIGTERM, before SIGKILL."""
@@ -42,6 +44,10 @@ class Local:
 
     name = "local"
 
+    def __init__(self, aside: Aside | None = None) -> None:
+        """Take what keeps the whole of long outputs; without it only head and tail are kept."""
+        self._aside = aside
+
     def run(self, command: Command, on_output: OnOutput | None = None) -> Result:
         """Run a command in a session of its own; see ``Connector.run``.
 
@@ -55,7 +61,7 @@ class Local:
             return _of_itself(command)
         begun = time.monotonic()
         try:
-            run = _Run(command, on_output)
+            run = _Run(command, on_output, self._aside)
         except (OSError, ValueError) as error:
             code, reason = _not_started(command, error)
             return Result(Ending.EXITED, code=code, stderr=reason + "\n")
@@ -66,9 +72,19 @@ class Local:
                 run.end()
             run.drain(time.monotonic() + DRAIN_S)
             survivors = run.survivors(family)
+        except BaseException:
+            run.drop()
+            raise
         finally:
             run.close()
         return run.result(in_time, time.monotonic() - begun, survivors)
+
+    def open_stream(self, argv: tuple[str, ...]) -> Pipes:
+        """Start a program whose streams are bytes; see ``Streaming``."""
+        try:
+            return _piped(argv)
+        except (OSError, ValueError) as error:
+            raise ToolFailed(_not_started(Command(argv), error)[1]) from error
 
     def close(self) -> None:
         """Nothing is held."""
@@ -77,7 +93,7 @@ class Local:
 class _Run:
     """One running command: feeds and drains its pipes, and ends it."""
 
-    def __init__(self, command: Command, on_output: OnOutput | None) -> None:
+    def __init__(self, command: Command, on_output: OnOutput | None, aside: Aside | None) -> None:
         text = command.stdin
         self._input = memoryview((text or "").encode("utf-8", "surrogatepass"))
         self._on_output = on_output
@@ -91,7 +107,7 @@ class _Run:
             start_new_session=True,
             bufsize=0,
         )
-        self._captures = {"stdout": Capture(), "stderr": Capture()}
+        self._captures = {name: Capture(aside=aside) for name in ("stdout", "stderr")}
         self._selector = selectors.DefaultSelector()
         self._pipes = {"stdout": self.process.stdout, "stderr": self.process.stderr}
         for stream, pipe in self._pipes.items():
@@ -136,6 +152,11 @@ class _Run:
         alive |= processes.holders(inodes) - {os.getpid()}
         return tuple(f"{pid} {processes.command_of(pid)}" for pid in sorted(alive))
 
+    def drop(self) -> None:
+        """Forget the whole of long outputs."""
+        for capture in self._captures.values():
+            capture.drop()
+
     def close(self) -> None:
         """Let go of the pipes; end the group if the command has not ended."""
         self._on_output = None
@@ -155,6 +176,7 @@ class _Run:
         elif code < 0:
             ending, name, code = Ending.SIGNALED, _signal_name(-code), None
         out, err = self._captures["stdout"], self._captures["stderr"]
+        out_kept, err_kept = out.keep(), err.keep()
         return Result(
             ending,
             code=code,
@@ -165,6 +187,8 @@ class _Run:
             stderr_omitted=err.omitted,
             duration_s=duration_s,
             survivors=survivors,
+            stdout_kept=out_kept,
+            stderr_kept=err_kept,
         )
 
     def _turn(self, wait_s: float) -> None:
@@ -205,6 +229,29 @@ class _Run:
         """Send a signal to what is left of the group, as far as we may."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, number)
+
+
+def _piped(argv: tuple[str, ...]) -> Pipes:
+    pipe = subprocess.PIPE
+    env = _environment(Command(argv))
+    process = subprocess.Popen(
+        argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env, start_new_session=True, bufsize=0
+    )
+
+    def end() -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(END_S)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    ends = []
+    for pipe_end in (process.stdin, process.stdout, process.stderr):
+        if pipe_end is not None:
+            ends.append(os.dup(pipe_end.fileno()))
+            pipe_end.close()
+    stdin, stdout, stderr = ends
+    return Pipes(stdin, stdout, stderr, end)
 
 
 def _by_engine(command: Command, on_output: OnOutput | None) -> Result:

@@ -9,9 +9,14 @@ import paramiko
 
 from tools.command import Command, Ending, OnOutput, Result
 from tools.connectors import ssh_answers, ssh_config
-from tools.connectors.ssh_command import DRAIN_AT_MOST_S, START, RemoteRun, new_marker, start_line
+from tools.connectors.base import Aside
+from tools.connectors.ssh_command import DRAIN_AT_MOST_S, RemoteRun
 from tools.connectors.ssh_connection import BROKEN, Connection
+from tools.connectors.ssh_key_files import Keyring
+from tools.connectors.ssh_link import Link
 from tools.connectors.ssh_pool import Pool
+from tools.connectors.ssh_start import new_marker, start
+from tools.connectors.ssh_stream import OPEN_S, Remote
 from tools.errors import ConnectionFailed
 from tools.script import script_text
 
@@ -33,6 +38,8 @@ class Ssh:
         name: str,
         config_file: str | None = None,
         alive_s: float | None = None,
+        keyring: Keyring | None = None,
+        aside: Aside | None = None,
     ) -> None:
         """Take the address; nothing is connected yet.
 
@@ -41,12 +48,16 @@ class Ssh:
             name: the target's name, for people and events.
             config_file: see ``ssh_config.resolve``.
             alive_s: how often the host has to answer; ``None`` takes it from the configuration.
+            keyring: reads keys; ``None`` asks nobody for a passphrase.
+            aside: keeps the whole of long outputs; without it only head and tail are kept.
 
         Raises:
             ValueError: the address has another form.
         """
-        self.name = name
-        self._pool = Pool(name, ssh_config.parse_address(address), config_file, alive_s)
+        self.name, self._aside = name, aside
+        place = ssh_config.parse_address(address)
+        self._link = Link(name, place, config_file, alive_s, keyring)
+        self._pool = Pool(self._link)
 
     def run(self, command: Command, on_output: OnOutput | None = None) -> Result:
         """Run a command; see ``Connector.run``.
@@ -62,7 +73,7 @@ class Ssh:
                 login shell starts nothing.
         """
         if command.via == "connection":
-            return ssh_answers.answer(self._pool, self.run, command)
+            return ssh_answers.answer(self._link, self.run, command)
         if command.via == "engine":
             from tools.connectors import engine
 
@@ -70,15 +81,17 @@ class Ssh:
             return engine.perform(client, command, on_output)
         marker = new_marker()
         try:
-            line = start_line(command, marker)
+            begin = start(command, marker)
         except ValueError as error:
             reason = f"{command.argv[0]}: cannot be started: {error}\n"
             return Result(Ending.EXITED, code=126, stderr=reason)
-        channel, connection = self._pool.begin(command.timeout_s)
+        channel, connection = self._pool.begin(begin, command.timeout_s)
         try:
-            return self._follow(RemoteRun(channel, command, line, marker, on_output), connection)
+            run = RemoteRun(channel, command, marker, on_output, self._aside)
+            return self._follow(run, connection)
         finally:
             channel.close()
+            connection.transport.forget(channel)
             self._pool.freed()
 
     def open_channel(self, argv: tuple[str, ...], timeout_s: float) -> paramiko.Channel:
@@ -92,12 +105,12 @@ class Ssh:
             ValueError: a word cannot be passed on.
         """
         marker = new_marker()
-        line = start_line(Command(argv), marker, on_stderr=False)
-        channel, _ = self._pool.begin(timeout_s)
+        begin = start(Command(argv), marker, on_stderr=False)
+        channel, _ = self._pool.begin(begin, timeout_s)
+        channel.settimeout(timeout_s)
         deadline = time.monotonic() + timeout_s
         seen = b""
         try:
-            channel.sendall(line)
             while not (marker.encode() in seen and seen.endswith(b"\n")):
                 channel.settimeout(max(0.0, deadline - time.monotonic()))
                 byte = channel.recv(1)
@@ -111,15 +124,20 @@ class Ssh:
         channel.settimeout(timeout_s)
         return channel
 
+    def open_stream(self, argv: tuple[str, ...]) -> Remote:
+        """Start a program whose streams are bytes; see ``Streaming``."""
+        return Remote(self.open_channel(argv, OPEN_S), self._pool.freed)
+
     def close(self) -> None:
         """Close the connection, and those to the hosts on the way."""
-        self._pool.close()
+        self._link.close()
 
     def _follow(self, run: RemoteRun, connection: Connection) -> Result:
         """Stay with a command until it has ended, or until its time is over."""
         begun = time.monotonic()
         survivors: tuple[str, ...] | None = ()
         try:
+            run.tell(self._link.news())
             in_time = run.wait(begun + run.command.timeout_s)
             if not in_time:
                 survivors = self._look_after(connection, run, "end")
@@ -127,6 +145,7 @@ class Ssh:
             if in_time and run.held:
                 survivors = self._look_after(connection, run, "list") or (SOMETHING,)
         except BaseException:
+            run.drop()
             if not run.ended:
                 self._look_after(connection, run, "end")
             raise
@@ -147,8 +166,10 @@ class Ssh:
         self, run: RemoteRun, connection: Connection, duration_s: float, survivors: tuple[str, ...]
     ) -> Result:
         """Tell how a command ended that we did not end."""
-        signal = connection.transport.signals.pop(run.channel.chanid, None)
+        signal = connection.transport.signals.get(run.channel.chanid)
         code = run.channel.exit_status
+        if run.channel.chanid in connection.transport.refused:
+            raise ConnectionFailed(self.name, "the host starts no command: it refuses to")
         if code < 0 and signal is None:
             reason = f"connection lost: {connection.why_lost}"
             return run.result(Ending.LOST, duration_s, reason=reason)
@@ -176,16 +197,16 @@ class Ssh:
             return None
         script = script_text("end_command")
         command = Command.of("sh", "-s", "--", str(run.pid), what, stdin=script, timeout_s=END_S)
+        marker = new_marker()
+        begin = start(command, marker)
         second: Connection | None = None
         try:
             try:
-                channel = connection.session(END_S)
+                channel = connection.begin(begin, END_S)
             except paramiko.ChannelException:
-                second = self._pool.connect()
-                channel = second.session(END_S)
-            channel.exec_command(START)
-            marker = new_marker()
-            helper = RemoteRun(channel, command, start_line(command, marker), marker, None)
+                second = self._link.connect()
+                channel = second.begin(begin, END_S)
+            helper = RemoteRun(channel, command, marker, None)
             with contextlib.closing(helper):
                 done = helper.wait(time.monotonic() + END_S)
                 helper.drain(time.monotonic() + END_S)

@@ -10,17 +10,17 @@ from tools.command import Command, Ending, Result
 from tools.connectors import host_keys
 from tools.connectors.ssh_config import SshSettings
 from tools.connectors.ssh_connection import check, presented, shut
-from tools.connectors.ssh_pool import Pool
+from tools.connectors.ssh_link import Link
 from tools.errors import ConnectionFailed
 
 HOME = Command.of("sh", "-c", 'printf %s "$HOME"', timeout_s=20)
 
 
-def answer(pool: Pool, run: Callable[[Command], Result], command: Command) -> Result:
+def answer(link: Link, run: Callable[[Command], Result], command: Command) -> Result:
     """Answer a command about the connection.
 
     Args:
-        pool: the connection.
+        link: the connection.
         run: runs a command on the host.
         command: ``connect``, or ``trust-host-key FINGERPRINT``.
 
@@ -29,22 +29,22 @@ def answer(pool: Pool, run: Callable[[Command], Result], command: Command) -> Re
             us in.
     """
     if command.argv == ("connect",):
-        return _connect(pool, run)
+        return _connect(link, run)
     if len(command.argv) == 2 and command.argv[0] == "trust-host-key":
-        return _trust(pool, command.argv[1])
-    reason = f"{pool.name}: a connection does not know `{command.text}`\n"
+        return _trust(link, command.argv[1])
+    reason = f"{link.name}: a connection does not know `{command.text}`\n"
     return Result(Ending.EXITED, code=2, stderr=reason)
 
 
-def _connect(pool: Pool, run: Callable[[Command], Result]) -> Result:
-    settings, key, known = pool.look()
+def _connect(link: Link, run: Callable[[Command], Result]) -> Result:
+    settings, key, known = link.look()
     home, shell_ok = "", False
     if known:
         try:
             said = run(HOME)
             home, shell_ok = said.stdout, said.ok
         except ConnectionFailed:
-            pool.connection()  # still there? Then it is only the login shell
+            link.connection()  # still there? Then it is only the login shell
     facts = {
         "kind": "ssh",
         "address": settings.address,
@@ -61,11 +61,11 @@ def _connect(pool: Pool, run: Callable[[Command], Result]) -> Result:
     return Result(Ending.EXITED, code=0, stdout=json.dumps(facts) + "\n")
 
 
-def _trust(pool: Pool, fingerprint: str) -> Result:
-    settings, transport = pool.greet()
+def _trust(link: Link, fingerprint: str) -> Result:
+    settings, transport = link.greet()
     try:
         key = presented(transport)
-        known = check(pool.name, settings, key)
+        known = check(link.name, settings, key)
     finally:
         shut(transport)
     trouble = ""
@@ -73,6 +73,7 @@ def _trust(pool: Pool, fingerprint: str) -> Result:
         trouble = f"{settings.host} presents {key.kind} {key.fingerprint} now, not {fingerprint}"
     elif not known:
         trouble = _remember(settings, key)
+        link.trusted()
     if trouble:
         return Result(Ending.EXITED, code=1, stderr=trouble + "\n")
     return Result(Ending.EXITED, code=0, stdout=f"{settings.known_as} {key.fingerprint}\n")

@@ -56,6 +56,10 @@ class SshSettings:
     user: str
     identity_files: tuple[str, ...]
     """Paths of private keys, best first; they need not exist."""
+    certificate_files: tuple[str, ...]
+    """Paths of certificates, beside those that lie next to their keys."""
+    agent: str
+    """Socket of the agent that is asked; empty: none."""
     identities_only: bool
     """Whether an agent's other keys are left alone."""
     known_hosts: tuple[str, ...]
@@ -127,7 +131,7 @@ def resolve(address: Address, config_file: str | None = None) -> SshSettings:
         raise ConnectionFailed(address.host, f"`ssh -G` cannot tell ({asked.how}): {asked.tail}")
     found = read_answer(asked.stdout)
     if moved:
-        for key in ("userknownhostsfile", "identityfile"):
+        for key in ("userknownhostsfile", "identityfile", "certificatefile", "identityagent"):
             old, new = f"{moved}/.ssh/", f"{Path.home()}/.ssh/"
             found[key] = [value.replace(old, new) for value in found.get(key, [])]
     return settings_from(found, address)
@@ -170,12 +174,15 @@ def settings_from(found: Mapping[str, list[str]], address: Address) -> SshSettin
     command = one("proxycommand")
     timeout = one("connecttimeout")
     keys = [key for key in found.get("identityfile", DEFAULT_KEYS) if key.lower() != "none"]
+    certificates = [it for it in found.get("certificatefile", ()) if it.lower() != "none"]
     return SshSettings(
         address=address.host,
         host=host,
         port=port,
         user=user,
         identity_files=tuple(at_home(filled(key)) for key in keys),
+        certificate_files=tuple(at_home(filled(it)) for it in certificates),
+        agent=at_home(filled(_agent((found.get("identityagent") or ["SSH_AUTH_SOCK"])[0]))),
         identities_only=one("identitiesonly") in ("yes", "true"),
         known_hosts=files("userknownhostsfile", "~/.ssh/known_hosts ~/.ssh/known_hosts2"),
         global_known_hosts=files("globalknownhostsfile", "/etc/ssh/ssh_known_hosts"),
@@ -186,6 +193,15 @@ def settings_from(found: Mapping[str, list[str]], address: Address) -> SshSettin
         connect_timeout_s=float(timeout) if timeout else None,
         alive_interval_s=float(one("serveraliveinterval", "0")),
         alive_count=int(one("serveralivecountmax", "3")),
+    )
+
+
+def _agent(said: str) -> str:
+    """Return the socket that ``IdentityAgent`` means: a path, a variable's value, or none."""
+    if said == "SSH_AUTH_SOCK":
+        return os.environ.get(said, "")
+    return (
+        "" if said.lower() == "none" else os.environ.get(said[1:], "") if said[:1] == "$" else said
     )
 
 

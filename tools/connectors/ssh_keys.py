@@ -1,31 +1,33 @@
-"""Logs in to a host with the person's keys: those of their agent, and their files.
-
-Nothing is asked: a key with a passphrase works through an agent only.
-"""
+"""Logs in to a host with the person's keys: those of their agent, their files, and certificates."""
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Iterator
+import socket
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import paramiko
-from cryptography.exceptions import UnsupportedAlgorithm
-from paramiko.pkey import UnknownKeyType
+from paramiko.agent import AgentKey, AgentSSH
 
 from tools.connectors.ssh_config import SshSettings
-
-UNREADABLE = (
-    OSError,
-    TypeError,
-    ValueError,
-    paramiko.SSHException,
-    UnknownKeyType,
-    UnsupportedAlgorithm,
+from tools.connectors.ssh_key_files import (
+    CERTIFICATE,
+    UNREADABLE,
+    Certificate,
+    Keyring,
+    Locked,
+    certificate,
+    is_encrypted,
+    public_part,
 )
-"""What paramiko and its backend raise for files that are no key, or one with a passphrase."""
+
+TYPED_S = 1.0
+"""A key that took longer to come was waited for: a person has typed."""
+ALONE = Keyring()
+"""Asks nobody: a key with a passphrase works through an agent only."""
 
 
 class LoginRefused(Exception):
@@ -41,12 +43,31 @@ class Candidate:
     trouble: str = ""
 
 
-def log_in(transport: paramiko.Transport, settings: SshSettings) -> None:
+class _Agent(AgentSSH):
+    """The agent behind a socket; one that is not there has no keys."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        stream = socket.socket(socket.AF_UNIX)
+        try:
+            stream.connect(path)
+        except OSError:
+            stream.close()
+        else:
+            vars(AgentSSH)["_connect"](self, stream)
+
+    def close(self) -> None:
+        """Let go of it."""
+        vars(AgentSSH)["_close"](self)
+
+
+def log_in(transport: paramiko.Transport, settings: SshSettings, keyring: Keyring = ALONE) -> None:
     """Log in.
 
     Args:
         transport: a connection whose host key was checked.
         settings: the user, and the keys to try.
+        keyring: reads files of keys, and asks for their passphrases.
 
     Raises:
         LoginRefused: no key is accepted.
@@ -64,8 +85,11 @@ def log_in(transport: paramiko.Transport, settings: SshSettings) -> None:
     else:
         return
     notes = []
-    with closing(paramiko.Agent()) as agent:
-        for candidate in candidates(settings, agent):
+    with closing(_Agent(settings.agent)) as agent:
+        asked = time.monotonic()
+        for candidate in candidates(settings, agent, keyring):
+            if not transport.is_active() and time.monotonic() - asked > TYPED_S:
+                raise EOFError("it hung up while a passphrase was typed")
             if not transport.is_active():
                 notes.append("then the host broke off, as hosts do after some tries")
                 break
@@ -73,6 +97,7 @@ def log_in(transport: paramiko.Transport, settings: SshSettings) -> None:
             if not trouble:
                 return
             notes.append(f"{candidate.label}: {trouble}")
+            asked = time.monotonic()
     tried = "; ".join(notes) or f"there is no key: {', '.join(settings.identity_files)} are missing"
     raise LoginRefused(
         f"it accepts none of our keys for {settings.user} ({tried}). Check that this works: "
@@ -80,23 +105,34 @@ def log_in(transport: paramiko.Transport, settings: SshSettings) -> None:
     )
 
 
-def candidates(settings: SshSettings, agent: paramiko.Agent) -> Iterator[Candidate]:
-    """Yield keys in the order in which they are tried.
+def candidates(
+    settings: SshSettings, agent: AgentSSH, keyring: Keyring = ALONE
+) -> Iterator[Candidate]:
+    """Yield keys in the order in which they are tried; each certificate goes before its key.
 
     First the agent's that belong to identity files, then these files, then the agent's others; so
-    a full agent does not use up the tries that a host allows.
+    a full agent does not use up the tries that a host allows. Files with a passphrase come last,
+    since a person is asked for it.
     """
-    held = {key.asbytes(): key for key in agent.get_keys()}
-    public = {path: _public(path) for path in settings.identity_files}
+    held = {key.blob: key for key in agent.get_keys()}
+    beside = [f"{path}-cert.pub" for path in settings.identity_files]
+    found = [certificate(path) for path in (*beside, *settings.certificate_files)]
+    certificates = [it for it in found if it is not None]
+    public = {path: public_part(path) for path in settings.identity_files}
     in_agent = {path: blob for path, blob in public.items() if blob in held}
     for path, blob in in_agent.items():
-        yield Candidate(f"{path} (agent)", held[blob])
-    for path in settings.identity_files:
-        if path not in in_agent and Path(path).is_file():
-            yield _from_file(path)
+        yield from _of_agent(f"{path} (agent)", held[blob], certificates)
+    files = [path for path in settings.identity_files if path not in in_agent]
+    files = [path for path in files if Path(path).is_file()]
+    for path in files:
+        if not is_encrypted(path):
+            yield from _of_file(path, keyring, certificates)
     for blob, key in held.items():
         if not settings.identities_only and blob not in in_agent.values():
-            yield Candidate("a key of the agent", key)
+            yield from _of_agent("a key of the agent", key, certificates)
+    for path in files:
+        if is_encrypted(path):
+            yield from _of_file(path, keyring, certificates)
 
 
 def _try(transport: paramiko.Transport, user: str, key: paramiko.PKey | None) -> str:
@@ -114,30 +150,37 @@ def _try(transport: paramiko.Transport, user: str, key: paramiko.PKey | None) ->
     return f"accepted, but the host also wants {', '.join(more)}" if more else ""
 
 
-def _from_file(path: str) -> Candidate:
+def _of_file(
+    path: str, keyring: Keyring, certificates: Iterable[Certificate]
+) -> Iterator[Candidate]:
     try:
-        return Candidate(path, paramiko.PKey.from_path(path))
+        key = keyring.key(path)
+    except Locked as locked:
+        yield Candidate(path, None, str(locked))
+        return
     except UNREADABLE as error:
-        if _is_encrypted(path):
-            return Candidate(path, None, f"has a passphrase; add it to an agent: ssh-add {path}")
-        return Candidate(path, None, f"cannot be read: {error}")
+        yield Candidate(path, None, f"cannot be read: {error}")
+        return
+    yield from _with_certificates(path, key, key.asbytes(), certificates)
 
 
-def _is_encrypted(path: str) -> bool:
-    """Whether a file is a private key with a passphrase: PEM, or OpenSSH's PROTOCOL.key format."""
-    try:
-        text = Path(path).read_text(encoding="ascii")
-        body = "".join(line for line in text.splitlines() if not line.startswith("-"))
-        head = b"" if "ENCRYPTED" in text else base64.b64decode(body)
-    except (OSError, ValueError):
-        return False
-    plain = b"openssh-key-v1\0\0\0\0\x04none"
-    return not head or (head.startswith(plain[:15]) and not head.startswith(plain))
+def _of_agent(
+    label: str, key: AgentKey, certificates: Iterable[Certificate]
+) -> Iterator[Candidate]:
+    if key.name.endswith(CERTIFICATE):
+        vars(key)["inner_key"] = None  # else paramiko would send the key for the certificate
+        yield Candidate("a certificate of the agent", key)
+    else:
+        yield from _with_certificates(label, key, key.blob, certificates)
 
 
-def _public(path: str) -> bytes:
-    """Return the public key beside a private one, or nothing."""
-    try:
-        return base64.b64decode(Path(f"{path}.pub").read_text(encoding="utf-8").split()[1])
-    except (OSError, ValueError, IndexError):
-        return b""
+def _with_certificates(
+    label: str, key: paramiko.PKey, blob: bytes, certificates: Iterable[Certificate]
+) -> Iterator[Candidate]:
+    """Yield a key with each certificate that it has, and then as it is."""
+    for it in certificates:
+        if it.key == blob:
+            key.public_blob = it.blob
+            yield Candidate(f"{it.path} ({it.about})", key)
+    key.public_blob = None
+    yield Candidate(label, key)
