@@ -17,7 +17,8 @@ from tests.job_host import LOCAL, Host, is_alive, wait_for
 from tools.base import Tool
 from tools.command import Command, Ending, Result
 from tools.errors import BadReply, ToolFailed
-from tools.jobs import JobLog, JobLogs, JobStatus, JobStatusArgs, StartJob, StartJobArgs
+from tools.job_start import StartJob, StartJobArgs
+from tools.jobs import JobLog, JobLogs, JobStatus, JobStatusArgs
 from tools.server import WatchServer
 
 
@@ -87,13 +88,14 @@ def test_a_pid_that_is_somebody_elses_by_now_is_not_touched(host: Host) -> None:
 
 def test_a_job_of_another_host_is_unknown_and_not_touched(host: Host) -> None:
     job = host.start("sleep", "60")
-    (host.path(job.job) / "host").write_text("elsewhere\n")
+    kept = (host.path(job.job) / "claim").read_text()
+    host.claim(job.job, host="elsewhere", machine="0" * 32, boot="other")
     state = host.status(job.job)
     assert (state.state, state.note) == ("unknown", "it was started on another host, elsewhere")
     with pytest.raises(ToolFailed, match="another host, elsewhere"):
         host.stop(job.job)
     assert is_alive(job.pid)
-    (host.path(job.job) / "host").write_text(os.uname().nodename + "\n")
+    (host.path(job.job) / "claim").write_text(kept)
 
 
 def test_a_job_that_never_was(host: Host) -> None:

@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tests.job_host import LOCAL, Host, is_alive, wait_for
+from tests.job_host import LOCAL, Host, is_alive, spare, wait_for
 from tools.command import Command
 from tools.errors import ToolFailed
-from tools.jobs import JobStatusArgs, StartJob, StartJobArgs
+from tools.job_start import StartJob, StartJobArgs
+from tools.jobs import JobStatusArgs
 
 
 @pytest.fixture
@@ -96,7 +97,7 @@ def test_many_requests_at_once_start_one(host: Host, tmp_path: Path) -> None:
 def test_a_claim_that_came_to_nothing_is_told(host: Host, monkeypatch: Any) -> None:
     host.path("run-c1").mkdir(parents=True)
     host.change = lambda command: replace(
-        command, stdin=(command.stdin or "").replace("-lt 100", "-lt 2")
+        command, stdin=(command.stdin or "").replace("+ 1500", "+ 10")
     )
     with pytest.raises(ToolFailed, match="run-c1: its folder is there, but it never came to life"):
         host.start("true", call_id="c1")
@@ -113,13 +114,15 @@ def test_a_claim_that_came_to_nothing_is_told(host: Host, monkeypatch: Any) -> N
 def test_a_wrong_folder_starts_nothing(host: Host, args: dict[str, Any], words: str) -> None:
     with pytest.raises(ToolFailed, match=words):
         host.start("true", **args)
-    assert list((host.folder / "jobs").iterdir()) == []
+    assert list((host.folder / "jobs").rglob("*")) == []
 
 
 def test_a_folder_for_jobs_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
+    host = Host(tmp_path / "file")
+    spare(host, tmp_path / "file")
     with pytest.raises(ToolFailed, match=r"cannot make the folder for jobs: .*Not a directory"):
-        Host(tmp_path / "file").start("true")
+        host.start("true")
 
 
 def test_a_missing_program_is_an_exit_code(host: Host) -> None:
@@ -148,7 +151,7 @@ def tools_only(folder: Path, *programs: str) -> str:
     return str(folder)
 
 
-COREUTILS = ("mkdir", "uname", "mv", "sleep", "tr", "wc", "tail", "head", "cat")
+COREUTILS = ("mkdir", "uname", "mv", "sleep", "tr", "wc", "tail", "head", "cat", "rm")
 
 
 @pytest.mark.parametrize("shell", ["dash", "bash"])
@@ -177,7 +180,7 @@ def test_a_host_without_any_way_is_told_what_to_do(host: Host, tmp_path: Path) -
     host.change = lambda command: replace(command, env={"PATH": path})
     with pytest.raises(ToolFailed, match="install setsid"):
         host.start("true")
-    assert list((host.folder / "jobs").iterdir()) == []
+    assert list((host.folder / "jobs").rglob("*")) == []
 
 
 def test_a_host_without_proc(host: Host) -> None:
@@ -192,3 +195,83 @@ def test_a_host_without_proc(host: Host) -> None:
     assert state.rss_mib > 0.1
     assert host.stop(job.job) == "stopped"
     assert host.status(job.job).code == 143
+
+
+@pytest.mark.skipif(not shutil.which("busybox"), reason="busybox is missing")
+def test_a_host_that_has_nothing_but_busybox(host: Host, tmp_path: Path) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    busybox = shutil.which("busybox") or ""
+    names = LOCAL.run(Command.of(busybox, "--list")).stdout.split()
+    for name in names:
+        (folder / name).symlink_to(busybox)
+    host.change = lambda command: replace(command, env={**command.env, "PATH": str(folder)})
+    job = host.start("sh", "-c", "echo one two; sleep 60 & echo $!; wait")
+    wait_for(lambda: host.logs(job.job, stream="out").text.count("\n") == 2)
+    child = int(host.logs(job.job, stream="out").text.split()[-1])
+    state = host.status(job.job)
+    assert (state.state, state.processes) == ("running", 2)
+    assert host.logs(job.job, stream="out", limit_bytes=7).text == "one "
+    assert host.stop(job.job) == "stopped"
+    assert not is_alive(child)
+    assert host.status(job.job).code == 143
+
+
+# --- a login manager that ends what a user leaves running; both programs are ours
+
+
+def logind(host: Host, folder: Path, *, kills: str, lingers: str, spares: str = "") -> Path:
+    """Put login programs on the host that say so; return the file that a scope is noted in."""
+    folder.mkdir()
+    says = f"""#!/bin/sh
+case "$*" in
+  "show-session --property=KillUserProcesses --value") echo {kills} ;;
+  "show-session --property=KillExcludeUsers --value") echo '{spares}' ;;
+  "show-user $(id -un) --property=Linger --value") echo {lingers} ;;
+  *) exit 9 ;;
+esac
+"""
+    noted = folder / "noted"
+    scope = f"""#!/bin/sh
+[ "$1 $2 $3 $4" = "--user --scope --quiet --collect" ] || exit 9
+[ "$XDG_RUNTIME_DIR" ] || exit 8
+shift 4
+echo "$1" >> '{noted}'
+exec "$@"
+"""
+    for name, text in (("loginctl", says), ("systemd-run", scope)):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    path = f"{folder}:{os.environ['PATH']}"
+    host.change = lambda command: replace(command, env={**command.env, "PATH": path})
+    return noted
+
+
+def test_a_user_who_lingers_has_the_job_in_a_scope_of_his_own(host: Host, tmp_path: Path) -> None:
+    noted = logind(host, tmp_path / "bin", kills="yes", lingers="yes")
+    job = host.start("sh", "-c", "exit 3")
+    assert job.note is None
+    assert host.ended(job.job).code == 3
+    assert noted.read_text() == "true\nsh\n"
+
+
+def test_a_user_who_does_not_linger_is_told_what_ends_the_job(host: Host, tmp_path: Path) -> None:
+    noted = logind(host, tmp_path / "bin", kills="yes", lingers="no")
+    job = host.start("sh", "-c", "exit 3")
+    assert "KillUserProcesses=yes" in (job.note or "")
+    assert "loginctl enable-linger" in job.headline()
+    assert host.ended(job.job).code == 3
+    assert not noted.exists()
+
+
+@pytest.mark.parametrize("kept", [{"kills": "no"}, {"kills": "yes", "spares": "nobody {me}"}])
+def test_where_nobody_is_ended_at_logout_a_job_is_plain(
+    host: Host, tmp_path: Path, kept: dict[str, str]
+) -> None:
+    me = LOCAL.run(Command.of("id", "-un")).stdout.strip()
+    said = {key: value.format(me=me) for key, value in kept.items()}
+    noted = logind(host, tmp_path / "bin", lingers="yes", **said)
+    job = host.start("true")
+    assert job.note is None
+    assert host.ended(job.job).code == 0
+    assert not noted.exists()

@@ -1,84 +1,40 @@
 """Long or changing commands as detached jobs on the target.
 
-A job is a folder, ``<host_dir>/jobs/<run>-<call>``: making it is the claim, so a repeated request
-never starts a second one. It holds the logs ``out`` and ``err``, the identity (``pid``: number and
-start time) and, in the end, the exit code (``rc``). Nothing of a job hangs on our connection or on
-our own process. The target needs a POSIX shell and coreutils.
+A job is a folder, ``<host_dir>/jobs/<host>/<run>-<call>``: making it is the claim, so a repeated
+request never starts a second one. It holds the logs ``out`` and ``err``, the identity (``pid``:
+number and start time), what tells host, boot and container from others (``claim``) and, in the end,
+the exit code (``rc``). Nothing of a job hangs on our connection or on our own process. All that it
+starts carries its name in ``BRINGUP_JOB``. The target needs a POSIX shell and coreutils.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from tools.base import Args, CallContext, Observation, Risk, Subject, Tool
 from tools.command import Command, Result
-from tools.errors import ToolFailed
 from tools.logs import plain
-from tools.script import number, read_answers, script, script_text
+from tools.script import number, read_answers, script
 
-COMMON = ("job_common",)
-LOG_PARTS = ("job_common", "job_text")
+COMMON = ("job_common", "job_host")
+LOG_PARTS = (*COMMON, "job_text")
 STATUS_PARTS = (*LOG_PARTS, "job_report")
 TAIL_BYTES = 4096
 """How much of the end of each log a status shows."""
+
+ANEW = (
+    "the host was rebooted since it was started",
+    "the container was started anew since it was started",
+    "the system was started anew since it was started",
+)
+"""What ended all processes of a place, as ``note`` of a lost job tells it."""
 
 JobName = Annotated[
     str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$", max_length=128)
 ]
 """A job's name, ``<run>-<call>``: one folder, never a path."""
-VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-
-
-class StartJobArgs(Args):
-    """What to run, and where."""
-
-    argv: tuple[str, ...] = Field(min_length=1)
-    """Program and words; no shell reads them."""
-    env: dict[VariableName, str] = Field(default_factory=dict)
-    """Variables added to the target's environment."""
-    cwd: str | None = None
-    name: JobName = "job"
-    """What people call it."""
-
-
-class JobStarted(Observation):
-    """A job that runs, or has run, on the target."""
-
-    job: str
-    pid: int
-    start_time: str
-    """When the process began, in the system's own words; with ``pid`` it names one process."""
-    already: bool
-    """Whether an earlier request had started it."""
-
-    def headline(self) -> str:
-        """One line for people."""
-        return f"{self.job} runs, pid {self.pid}" + (" (it did before)" if self.already else "")
-
-
-class StartJob(Tool[StartJobArgs, JobStarted]):
-    """Start a long command as a detached job that goes on when we are gone; same call, same job."""
-
-    risk = Risk.CHANGE
-
-    def command(self, args: StartJobArgs, call: CallContext) -> Command:
-        """Return the start script; the words of the job are its positional arguments."""
-        return start_command(args, call)
-
-    def parse(self, args: StartJobArgs, call: CallContext, result: Result) -> JobStarted:
-        """Read which process it became."""
-        return started(call, result)
-
-    def subjects(self, args: StartJobArgs) -> tuple[Subject, ...]:
-        """The job, by the name that people gave it."""
-        return (Subject(kind="job", key=args.name),)
-
-    def undo_text(self, args: StartJobArgs) -> str:
-        """A job is stopped."""
-        return "stopped with stop_job"
 
 
 class JobStatusArgs(Args):
@@ -91,7 +47,7 @@ class JobState(Observation):
     """How a job stands."""
 
     state: Literal["running", "exited", "lost", "unknown"]
-    """lost: its process is gone and left no exit code · unknown: see ``note``."""
+    """lost: its process is gone and left no exit code, see ``note`` · unknown: see ``note``."""
     code: int | None = None
     """Exit code; above 128 it is 128 and the number of the signal that ended it."""
     pid: int | None = None
@@ -179,7 +135,7 @@ class JobLog(Observation):
 
 
 class JobLogs(Tool[JobLogsArgs, JobLog]):
-    """Read a piece of a job's log, from any byte on, and see whether the job works."""
+    """Read a piece of a job's log, from any byte on."""
 
     def command(self, args: JobLogsArgs, call: CallContext) -> Command:
         """Return the script that prints the piece and counts its bytes."""
@@ -215,6 +171,13 @@ class JobStopped(Observation):
 
     job: str
     outcome: Literal["stopped", "was_not_running", "survived"]
+    left: tuple[str, ...] | None = None
+    """Processes of the job that did not end, or whose memory the GPU's driver still holds."""
+
+    def headline(self) -> str:
+        """What became of it, and what an operator has to look at."""
+        need = "; needs the operator: " + ", ".join(self.left) if self.left else ""
+        return f"{self.job}: {self.outcome.replace('_', ' ')}{need}"
 
 
 class StopJob(Tool[StopJobArgs, JobStopped]):
@@ -229,8 +192,10 @@ class StopJob(Tool[StopJobArgs, JobStopped]):
 
     def parse(self, args: StopJobArgs, call: CallContext, result: Result) -> JobStopped:
         """Read whether it is gone."""
-        outcome = read_answers(call, result)["outcome"]
-        return JobStopped.model_validate({"job": args.job, "outcome": outcome})
+        answers = read_answers(call, result)
+        left = tuple(item.strip() for item in answers.get("left", "").split("; ") if item.strip())
+        seen = {"job": args.job, "outcome": answers["outcome"], "left": left or None}
+        return JobStopped.model_validate(seen)
 
     def subjects(self, args: StopJobArgs) -> tuple[Subject, ...]:
         """The job."""
@@ -244,38 +209,3 @@ class StopJob(Tool[StopJobArgs, JobStopped]):
 def job_subject(job: str) -> Subject:
     """Return a job as a subject."""
     return Subject(kind="job", key=job)
-
-
-def start_command(args: StartJobArgs, call: CallContext) -> Command:
-    """Return the command that starts a job; its variables travel as the command's own."""
-    runner = f"{script_text('job_common')}{script_text('job_run')}"
-    writer = f"write_runner() {{\ncat >\"$1\" <<'END_OF_RUNNER'\n{runner}END_OF_RUNNER\n}}\n"
-    words = (_folder(call), args.cwd or "", *args.argv)
-    command = script(call, "job_start", words, COMMON, timeout_s=30.0)
-    return replace(command, stdin=writer + (command.stdin or ""), env=args.env)
-
-
-def started(call: CallContext, result: Result) -> JobStarted:
-    """Read the answer of the start script.
-
-    Raises:
-        ToolFailed: nothing was started.
-    """
-    answers = read_answers(call, result)
-    if not answers["pid"]:
-        raise ToolFailed(
-            f"job {_folder(call)}: its folder is there, but it never came to life; look at its "
-            "folder and start it with a new call"
-        )
-    return JobStarted.model_validate(
-        {
-            "job": _folder(call),
-            "pid": answers["pid"],
-            "start_time": answers["start"],
-            "already": answers["already"],
-        }
-    )
-
-
-def _folder(call: CallContext) -> str:
-    return f"{call.run_id}-{call.call_id}"

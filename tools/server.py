@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import Literal, Self, TypeVar
 
 from tools.base import CallContext, Observation, Risk, Subject, Tool, Watch
 from tools.command import Command, Result
 from tools.errors import ToolFailed
-from tools.jobs import (
-    STATUS_PARTS,
-    TAIL_BYTES,
-    JobName,
-    JobStarted,
-    StartJobArgs,
-    job_subject,
-    start_command,
-    started,
-)
+from tools.job_start import JobStarted, StartJobArgs, start_command, started
+from tools.jobs import STATUS_PARTS, TAIL_BYTES, JobName, job_subject
 from tools.logs import earliest_error, plain, progress
 from tools.network import Port, port_subject
 from tools.script import number, script
-from tools.watching import State, WatchArgs, readable, spell_of, verdict
+from tools.watching import State, WatchArgs, readable, spell_of, transfers, verdict
 
 SAMPLE_BYTES = 600
 """How much of the end of each log one sample of a running server shows: enough for its progress."""
@@ -91,6 +83,8 @@ class ServerState(Observation):
     port_owner: Literal["job", "other", ""] = ""
     """Who answered with 200; ``other``: a process that is not the job's, so not this server."""
     progress: str = ""
+    note: str | None = None
+    """Why its process is gone, where the host tells: it was rebooted."""
 
     def unmoved(self, before: Self) -> bool:
         """Whether nothing has happened; where it is up, or has ended, nothing is waited for."""
@@ -100,11 +94,15 @@ class ServerState(Observation):
 
     def headline(self) -> str:
         """State, and what explains it best."""
-        words = self.earliest_error if self.state in ("exited", "stuck") else self.progress
+        ended = self.state in ("exited", "stuck")
+        words = self.note or (self.earliest_error if ended else self.progress)
         if self.port_owner == "other":
             words = "its port is answered by a process that is not the job's"
         code = "" if self.code is None else f", code {self.code}"
         return f"{self.state} after {self.waited_s:.1f} s{code}" + (f": {words}" if words else "")
+
+
+Seen = TypeVar("Seen", bound=ServerState)
 
 
 class WatchServer(Watch[WatchServerArgs, ServerState]):
@@ -130,7 +128,7 @@ class WatchServer(Watch[WatchServerArgs, ServerState]):
         Raises:
             ToolFailed: there is no such job, or the last samples cannot be read.
         """
-        spell = spell_of(call, results, _activity, _cpu_s)
+        spell = spell_of(call, results, _activity, cpu_of, transfers)
         seen = _state(args, spell.last, spell.waited_s, spell.quiet_s)
         if seen.state != "stuck":
             return seen
@@ -145,6 +143,10 @@ class WatchServer(Watch[WatchServerArgs, ServerState]):
         """The caller's limit."""
         return args.limit_s
 
+    def cut_short(self, observation: ServerState) -> ServerState:
+        """A server that still loads is one of which nothing is decided."""
+        return undecided(observation)
+
     def subjects(self, args: WatchServerArgs) -> tuple[Subject, ...]:
         """The job and its port."""
         return (job_subject(args.job), port_subject(args.port))
@@ -154,8 +156,16 @@ def _activity(sample: dict[str, str]) -> tuple[str, ...]:
     return tuple(sample[key] for key in ("state", "out_bytes", "err_bytes"))
 
 
-def _cpu_s(sample: dict[str, str]) -> float:
+def cpu_of(sample: dict[str, str]) -> float:
+    """Return the CPU time of a job's sample, in seconds."""
     return number(sample, "ticks") / number(sample, "tick_hz")
+
+
+def undecided(seen: Seen) -> Seen:
+    """Return the state of a server whose watch is over: what loads is undecided."""
+    if seen.state != "loading":
+        return seen
+    return seen.model_copy(update={"state": "undecided"})
 
 
 def _error(sample: dict[str, str]) -> str:
@@ -177,10 +187,11 @@ def _state(
             "log_tail": "\n".join(filter(None, (plain(out), plain(err)))),
             "earliest_error": _error(sample),
             "log_bytes": number(sample, "out_bytes") + number(sample, "err_bytes"),
-            "cpu_s": _cpu_s(sample),
+            "cpu_s": cpu_of(sample),
             "http_status": sample.get("http_status") or None,
             "port_owner": sample.get("port_owner", ""),
             "progress": progress(err) or progress(out),
+            "note": sample["note"] if sample["state"] == "lost" and sample["note"] else None,
         }
     )
     return state.model_copy(

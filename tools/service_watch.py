@@ -11,8 +11,8 @@ from tools.docker import CONTAINERS, ContainerName, container_subject
 from tools.logs import earliest_error, plain, progress
 from tools.network import port_subject
 from tools.script import number, script
-from tools.server import ServerState
-from tools.watching import WatchArgs, spell_of, verdict
+from tools.server import ServerState, undecided
+from tools.watching import WatchArgs, spell_of, transfers, verdict
 
 TAIL_LINES = 40
 SAMPLE_BYTES, END_BYTES, ERROR_BYTES = 1500, 6000, 32768
@@ -69,7 +69,7 @@ class WatchService(Watch[WatchServiceArgs, ServiceState]):
         Raises:
             ToolFailed: there is no such container, or the last samples cannot be read.
         """
-        spell = spell_of(call, results, _activity, _cpu_s)
+        spell = spell_of(call, results, _activity, _cpu_s, transfers)
         restarts = number(spell.last, "restarts") - number(spell.first, "restarts")
         seen = _state(args, spell.last, spell.waited_s)
         if restarts >= MAX_RESTARTS:
@@ -84,6 +84,10 @@ class WatchService(Watch[WatchServiceArgs, ServiceState]):
     def limit_s(self, args: WatchServiceArgs) -> float:
         """The caller's limit."""
         return args.limit_s
+
+    def cut_short(self, observation: ServiceState) -> ServiceState:
+        """A server that still loads is one of which nothing is decided."""
+        return undecided(observation)
 
     def subjects(self, args: WatchServiceArgs) -> tuple[Subject, ...]:
         """The container, its port, and which containers there are."""

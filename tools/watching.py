@@ -1,4 +1,4 @@
-"""What watches of starting servers share: arguments, samples that can be read, and the verdict."""
+"""What watches share: arguments, samples that can be read, what counts as a sign of life."""
 
 from __future__ import annotations
 
@@ -52,6 +52,13 @@ IDLE = 0.01
 than the one asked for used a sixth of it."""
 TICK_S = 0.05
 """CPU time that clocks cannot tell from none, in seconds."""
+IO_BYTES, IO_BYTES_A_S = 4096, 1024
+"""Bytes read and written that are none, and the trickle a second that is no work."""
+MEMORY_KIB, MEMORY_KIB_A_S = 1024, 50
+"""Resident memory that comes and goes by itself, and the trickle a second that is no work."""
+GAP_S = 60.0
+"""So much of the time between two samples counts at most: nobody looked, so nobody knows; and a
+clock that was set, or a machine that slept, is no silence."""
 
 
 class Sampled(Protocol):
@@ -100,7 +107,7 @@ class Spell:
     first: dict[str, str]
     last: dict[str, str]
     quiet_s: float
-    """Seconds, by the samples' own clock, in which the activity stayed that of the last one."""
+    """Seconds, by the samples' own clock, in which nothing moved; of a gap only ``GAP_S``."""
 
     @property
     def waited_s(self) -> float:
@@ -108,23 +115,48 @@ class Spell:
         return float(self.last["now"]) - float(self.first["now"])
 
 
+Sample = dict[str, str]
+
+
+def count_of(sample: Sample, key: str) -> int:
+    """Return a number of a sample; 0 where it is not told."""
+    text = sample.get(key, "")
+    return int(text) if text.isdecimal() else 0
+
+
+def transfers(before: Sample, last: Sample, lasted_s: float) -> bool:
+    """Whether files were read or written, or memory was filled or freed, more than by itself."""
+    io = abs(count_of(last, "io") - count_of(before, "io"))
+    memory = abs(count_of(last, "rss_kib") - count_of(before, "rss_kib"))
+    return (
+        io > IO_BYTES + IO_BYTES_A_S * lasted_s or memory > MEMORY_KIB + MEMORY_KIB_A_S * lasted_s
+    )
+
+
+def _never(before: Sample, last: Sample, lasted_s: float) -> bool:
+    return False
+
+
 def spell_of(
     call: CallContext,
     results: Sequence[Result],
-    activity: Callable[[dict[str, str]], tuple[str, ...]],
-    cpu_s: Callable[[dict[str, str]], float],
+    activity: Callable[[Sample], tuple[str, ...]],
+    cpu_s: Callable[[Sample], float],
+    moved: Callable[[Sample, Sample, float], bool] = _never,
 ) -> Spell:
     """Read all samples of a watch.
 
     Args:
         call: the watch's.
         results: its samples, oldest first.
-        activity: says what moves while a server comes up, such as its log.
+        activity: says what moves while something works, such as its log.
         cpu_s: its CPU time so far, in seconds; a trickle of it, as of any server that waits to be
             asked, is no movement.
+        moved: whether anything else moved from an older to the last sample, and the seconds that
+            lie between them.
 
     Raises:
-        ToolFailed: the target says that there is no such server, or the last samples cannot be
+        ToolFailed: the target says that there is no such thing, or the last samples cannot be
             read.
     """
     recent = readable(call, reversed(results))
@@ -133,14 +165,15 @@ def spell_of(
         read_answers(call, results[-1])
         raise ToolFailed(f"no sample could be read: {results[-1].tail}")
     first = next(readable(call, iter(results)), last)
-    quiet_since = float(last["now"])
+    quiet_s, later = 0.0, last
     for sample in recent:
-        lasted = float(last["now"]) - float(sample["now"])
+        gap = min(max(0.0, float(later["now"]) - float(sample["now"])), GAP_S)
+        lasted = quiet_s + gap
         worked = cpu_s(last) - cpu_s(sample) > IDLE * lasted + TICK_S
-        if worked or activity(sample) != activity(last):
+        if worked or activity(sample) != activity(last) or moved(sample, last, lasted):
             break
-        quiet_since = float(sample["now"])
-    return Spell(first, last, float(last["now"]) - quiet_since)
+        quiet_s, later = lasted, sample
+    return Spell(first, last, quiet_s)
 
 
 def verdict(args: WatchArgs, seen: Sampled, quiet_s: float, *, interval_s: float) -> State:

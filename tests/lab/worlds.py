@@ -235,6 +235,8 @@ class World(Packages):
     def _server_sample(self, marker: str, words: list[str]) -> str:
         return status_text(marker, self.jobs.get(words[0]), self.now, sample=True)
 
+    _job_sample = _server_sample
+
     def _job_logs(self, marker: str, words: list[str]) -> str:
         job = self.jobs.get(words[0])
         if job is None:
@@ -267,5 +269,5 @@ def _probe_name(text: str) -> str:
 
 
 def _script_name(text: str) -> str:
-    names = ("job_start", "job_status", "job_stop", "server_sample", "job_logs")
+    names = ("job_start", "job_status", "job_stop", "server_sample", "job_logs", "job_sample")
     return next(name for name in names if text.endswith(script_text(name)))

@@ -4,8 +4,9 @@ judge_job() {  # sets job_state and job_note
   job_state=unknown job_note=''
   [ -d "$job_dir" ] || { job_note="there is no folder $job_dir"; return; }
   read_job
-  if [ -n "$job_host" ] && [ "$job_host" != "$(uname -n)" ]; then
-    job_note="it was started on another host, $job_host"
+  elsewhere
+  if [ -n "$job_else" ]; then
+    job_note=$job_else
   elif [ -f "$job_dir/rc" ]; then
     job_state=exited
   elif [ -z "$job_pid" ]; then
@@ -15,25 +16,37 @@ judge_job() {  # sets job_state and job_note
   elif [ -f "$job_dir/rc" ]; then
     job_state=exited
   else
-    job_state=lost
+    anew
+    job_state=lost job_note=$job_anew
   fi
 }
 
 report_job() {
   judge_job
-  job_code='' group_members='' group_ticks=0 group_kib=0
+  job_code='' family='' family_ticks=0 family_kib=0
   case $job_state in
-    running) count_group "$leader_pid" ;;
-    exited) read -r job_code <"$job_dir/rc"; group_members=$(left_running) ;;
+    running | lost) count_family ;;
+    exited) read -r job_code <"$job_dir/rc"; count_family ;;
   esac
   answer state "$job_state"
   answer note "$job_note"
   answer code "$job_code"
   answer pid "$job_pid"
-  answer processes "$(set -- $group_members; echo $#)"
-  answer ticks "$group_ticks"
+  answer processes "$(set -- $family; echo $#)"
+  answer ticks "$family_ticks"
   answer tick_hz "$tick_hz"
-  answer rss_kib "$group_kib"
+  answer rss_kib "$family_kib"
   answer out_bytes "$(size_of "$job_dir/out")"
   answer err_bytes "$(size_of "$job_dir/err")"
+}
+
+count_io() {  # answers how many bytes the job's processes have read and written
+  io_bytes=0
+  for io_pid in $family; do
+    [ -r "/proc/$io_pid/io" ] || continue
+    while read -r io_key io_value; do
+      case $io_key in rchar: | wchar:) io_bytes=$((io_bytes + io_value)) ;; esac
+    done 2>/dev/null <"/proc/$io_pid/io"
+  done
+  answer io "$io_bytes"
 }

@@ -1,7 +1,8 @@
 # Looks once at a starting server: MARKER ROOT NAME URL PYTHON TAIL_BYTES END_BYTES ERROR_BYTES.
 # While it runs only a short end of its logs is told, since a watch takes hundreds of samples.
 
-job_marker=$1 job_dir=$2/$3 server_url=$4 server_python=$5
+job_marker=$1 server_url=$4 server_python=$5
+find_job "$2" "$3"
 server_tail=$6 server_end=$7 server_error=$8
 command -v "$server_python" >/dev/null 2>&1 || refuse "$server_python: no such Python on the host"
 
@@ -96,6 +97,7 @@ say("now", "%.3f" % time.monotonic())
 '
 
 report_job
+count_io
 if [ "$job_state" != running ]; then
   server_url='' server_tail=$server_end
   answer_error out_error "$job_dir/out"

@@ -89,8 +89,22 @@ def owner():
     return "job" if holders & pids else "other"
 
 
-seconds = [row[1] for row in rows if len(row) == 2 and row[1].isdigit()]
-say("cpu_s", sum(map(int, seconds)))
+def transferred(pid):
+    try:
+        with open("/proc/%s/io" % pid) as file:
+            words = dict(line.split(": ") for line in file)
+    except OSError:
+        return 0
+    return int(words["rchar"]) + int(words["wchar"])
+
+
+def column(number):
+    return sum(int(row[number]) for row in rows if len(row) == 3 and row[number].isdigit())
+
+
+say("cpu_s", column(1))
+say("rss_kib", column(2))
+say("io", sum(map(transferred, pids)))
 code = status() if url else ""
 say("http_status", code)
 say("port_owner", owner() if code == 200 else "")
@@ -99,7 +113,7 @@ say("now", "%.3f" % time.monotonic())
 
 top='' published=''
 if [ "$status" = running ]; then
-  top=$(docker top "$name" -eo pid,cputimes 2>/dev/null)
+  top=$(docker top "$name" -eo pid,cputimes,rss 2>/dev/null)
   [ "$network" = host ] || published=$(docker port "$name" 2>/dev/null)
   docker logs --timestamps --tail "$lines" "$name" 2>&1 | answer_stdin tail "$tail_bytes" tail
 else
