@@ -9,7 +9,7 @@ from agent.approval import Word, decide
 from agent.brains.base import OWN_BRAIN
 from agent.control import CONTROLS
 from agent.controls import carry_out
-from agent.dispatch import Invalid, Prepared, end, execute, prepare, queue
+from agent.dispatch import STARTS_JOBS, Invalid, Prepared, end, execute, prepare, queue
 from agent.events import ApprovalAnswered, ApprovalAsked, FixOpened
 from agent.fold import View
 from agent.foreseen import foreseen
@@ -21,8 +21,10 @@ from tools.base import Risk
 
 SHOWN_INPUT = 400
 """So much standard input is shown to whoever approves, in characters; our scripts are longer."""
-CLAIMED = frozenset({"start_server", "build_image", "pull_image", "fetch_config", "fetch_weights"})
+CLAIMED = STARTS_JOBS | {"build_image", "pull_image", "fetch_config", "fetch_weights"}
 CLAIMED |= {"stop_container", "start_container"}
+CLAIMED |= {"install_packages", "make_environment", "add_to_group", "set_limits", "operator_step"}
+CLAIMED |= {"configure_docker_runtime"}
 """Changes that may be sent again after a crash: jobs are claimed by their call id, and the others
 come to the same when they are done twice."""
 

@@ -7,14 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 from agent.fold import View
+from agent.host_checks import goal_of, limits_to_set, missing_packages, readiness_of
 from agent.image_checks import answers_of
 from agent.launch import server_argv
 from agent.records import CallRecord
 from agent.site import MOUNTED_MODEL, Site
 from agent.values import ToolCall
 from tools.docker_engine import DockerInfo
+from tools.host_changes import AddToGroup, MakeEnvironment, SetLimits
 from tools.image_pull import PullImage
 from tools.images import ImageState, InspectImage
+from tools.nvidia_runtime import ConfigureDockerRuntime
+from tools.os_packages import InstallPackages, PlanPackages
 from tools.server import StartServer
 from tools.server_options import ServerOptions
 from tools.service import StartService
@@ -138,12 +142,47 @@ def _gigabytes(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
 
 
+def _install_packages(view: View, site: Site) -> tuple[dict[str, Any], str]:
+    packages = missing_packages(view, site)
+    plan, _ = view.facts.latest(PlanPackages, fresh=False)
+    says = f" {plan.headline()}." if plan else ""
+    return {"packages": list(packages)}, f"{', '.join(packages)} are missing.{says}"
+
+
+def _make_environment(view: View, site: Site) -> tuple[dict[str, Any], str]:
+    folder = goal_of(site).environment
+    return {"environment": folder}, f"{folder} does not exist yet."
+
+
+def _add_to_group(view: View, site: Site) -> tuple[dict[str, Any], str]:
+    words = "The user may not use Docker; members of its group may, and can become root by it."
+    return {"group": "docker"}, words
+
+
+def _set_limits(view: View, site: Site) -> tuple[dict[str, Any], str]:
+    words = "Fast networks and model loading lock memory and open many files."
+    return limits_to_set(view, site), words
+
+
+def _docker_runtime(view: View, site: Site) -> tuple[dict[str, Any], str]:
+    seen = readiness_of(view)
+    running = list(seen.docker_running) if seen else []
+    fate = "go on running (live-restore)" if seen and seen.live_restore else "stop"
+    words = f"Docker does not know NVIDIA's runtime. By its restart, containers {fate}: "
+    return {"running": running}, f"{words}{', '.join(running) or 'none runs'}."
+
+
 CALLS: dict[str, Callable[[View, Site], tuple[dict[str, Any], str]]] = {
     StartServer().name: _start_server,
     StartService().name: _start_service,
     PullImage().name: _pull_image,
     FetchConfig().name: _fetch_config,
     FetchWeights().name: _fetch_weights,
+    InstallPackages().name: _install_packages,
+    MakeEnvironment().name: _make_environment,
+    AddToGroup().name: _add_to_group,
+    SetLimits().name: _set_limits,
+    ConfigureDockerRuntime().name: _docker_runtime,
 }
 """Tools that take a goal further, with what builds their arguments and says why."""
 STARTERS = (StartServer().name, StartService().name)

@@ -23,7 +23,8 @@ from agent.problems import Problem
 from agent.values import ToolCall
 from tools.base import Risk, Subject
 from tools.container_changes import StopContainer
-from tools.jobs import StartJob, StopJob
+from tools.job_start import StartJob
+from tools.jobs import StopJob
 
 Mode = Literal["read-only", "supervised", "auto"]
 

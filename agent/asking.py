@@ -68,7 +68,8 @@ class HintGiven(Event):
 
     type: Literal["hint"] = "hint"
     name: str
-    """repetition, failing, silence, or the limit that is near: steps, minutes, tokens, usd."""
+    """repetition, failing, silence, the limit that is near: steps, minutes, tokens, usd; or `job`
+    and the name of a job that has ended."""
     turn: int
     """The turn after which it was said."""
     text: str

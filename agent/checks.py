@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from agent.check import Check, Standing
 from agent.facts import Known
 from agent.fold import View
+from agent.host_checks import HOST_CHECKS
 from agent.image_checks import IMAGE_CHECKS
 from agent.judge import Verdict
 from agent.site import Site, site_of
@@ -19,15 +20,17 @@ from agent.values import ToolCall
 from agent.venv_checks import VENV_CHECKS
 from tools.registry import find
 
+TABLES = {"host": HOST_CHECKS, "image": IMAGE_CHECKS, "venv": VENV_CHECKS}
+"""The checks by the kind of place."""
 CHECKS: dict[str, str] = {
-    name: check.says for table in (IMAGE_CHECKS, VENV_CHECKS) for name, check in table.items()
+    name: check.says for table in TABLES.values() for name, check in table.items()
 }
 """What each check says, by name."""
 
 
 def checks_of(site: Site) -> Mapping[str, Check]:
     """Return the checks of this kind of place, by name."""
-    return IMAGE_CHECKS if site.is_image else VENV_CHECKS
+    return TABLES[site.kind]
 
 
 def check_of(view: View, name: str) -> Check:

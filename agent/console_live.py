@@ -32,6 +32,7 @@ _ANSWER = re.compile(r"@[0-9a-f]{16}\b")
 """Begins a probe's answer, which is data and not for people."""
 _PERCENT = re.compile(r"(\d{1,3})(?:\.\d+)?\s?%")
 _ORIGINS = {"survey": "survey", "brain": "act", "verify": "verify", "fix_check": "check"}
+_ORIGINS |= {"job_end": "decide"}
 _PHASES = {
     "run_started": "survey",
     "request": "decide",

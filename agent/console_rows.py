@@ -66,7 +66,8 @@ class Story:
     def _run_started(self, event: e.RunStarted) -> list[Row]:
         self.header = event
         goal = event.goal
-        what = f"{goal.get('kind', 'serve')} {goal.get('model', '?')}"
+        parts = ", ".join(goal.get("provide") or ())
+        what = f"{goal.get('kind', 'serve')} {parts or goal.get('model', '?')}"
         lines = [Line(what, "bold", wrap=True)]
         at = f", at {goal.get('host', '')}:{goal['port']}" if goal.get("port") else ""
         candidates = goal.get("candidates") or ()
@@ -74,6 +75,8 @@ class Story:
             place = candidate.get("image") or candidate.get("venv") or "?"
             more = f", or {len(candidates) - 1} more" if len(candidates) > 1 else ""
             words = f"with {candidate.get('engine', '?')} in {place}{more}{at}"
+            if parts:
+                words = f"on {goal['hosts'][0]['name']}; its environment: {place}"
             lines.append(Line(words, wrap=True))
         who = event.endpoint.get("model") or event.brain
         how = f"{event.mode}, {who} decides"
@@ -113,7 +116,7 @@ class Story:
     def _call_ended(self, event: e.CallEnded) -> list[Row]:
         queued = self._queued.pop(event.call_id, None)
         ok = event.status is CallStatus.OK
-        if queued is not None and queued.origin in {"verify", "fix_check"}:
+        if queued is not None and queued.origin in {"verify", "fix_check", "job_end"}:
             return []
         if ok and event.tool in _TOLD:
             return []

@@ -9,6 +9,7 @@ from agent.asking import ReplyReceived, RequestFailed, RequestMade
 from agent.brains.base import Attempt, OutOfContext, Request
 from agent.events import AnyEvent, HypothesisRanked, LimitReached
 from agent.frontier import Frontier, frontier
+from agent.job_ends import tell_of_ends
 from agent.limits import hints, reached
 from agent.run import Run
 
@@ -18,11 +19,13 @@ def decide(run: Run) -> None:
 
     Raises:
         BrainFailed: the brain could not be asked, which is on record; nothing else has changed.
+        ConnectionFailed: the host of a job that may have ended cannot be reached.
     """
     limit = reached(run.view, run.view.t)
     if limit is not None:
         run.record(limit)
         return
+    tell_of_ends(run)
     turn = run.view.turn + 1
     now = frontier(run.view)
     ranked = tuple(item.as_data() for item in now.hypotheses)

@@ -15,6 +15,7 @@ from agent.calls import full
 from agent.checks import check_of, standing
 from agent.fold import View
 from agent.kinds import (
+    by_hand,
     host_key,
     missing_module,
     resource_held,
@@ -37,12 +38,15 @@ KINDS: dict[str, Callable[[Case], Hypothesis]] = {
     "gpu-runtime": unknown.explain,
     "permission": unknown.explain,
     "download": unknown.explain,
+    "by-hand": by_hand.explain,
     "unknown": unknown.explain,
 }
 """The working kinds; a kind turns a matched failure into a hypothesis."""
 
 REFUSED = "It was refused"
 """How the advice of a hypothesis begins whose fix a person or the policy did not want."""
+TRIES = {"by-hand": 3}
+"""How often a fix of a kind may fail before its cause is given up; others once."""
 NEARER = 0.3
 """How much more a failed change weighs than the check it was to mend: it is the nearer cause."""
 
@@ -136,6 +140,7 @@ def _without_refused(view: View, hypothesis: Hypothesis) -> Hypothesis:
 
 def _refuted(view: View, hypothesis: Hypothesis) -> bool:
     """Whether this very cause was already acted on without success."""
+    count = 0
     for fix in view.fixes.values():
         if fix.closed is None or fix.closed.verdict is FixVerdict.VERIFIED:
             continue
@@ -144,5 +149,5 @@ def _refuted(view: View, hypothesis: Hypothesis) -> bool:
         diagnosis = view.diagnosis_of(fix)
         same = (diagnosis.kind, diagnosis.cause) == (hypothesis.kind, hypothesis.cause)
         if same and hypothesis.fix is not None and diagnosis.plan == hypothesis.fix.text:
-            return True
-    return False
+            count += 1
+    return count >= TRIES.get(hypothesis.kind, 1)

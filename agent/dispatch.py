@@ -14,18 +14,23 @@ from pydantic import ValidationError
 
 from agent.control import CONTROLS
 from agent.events import CallEnded, CallQueued, CallSampled, CallStarted, ErrorMet
+from agent.limits import time_left_s
 from agent.run import Run
 from agent.values import CallStatus, ToolCall
 from tools import registry
 from tools.base import Args, Risk, Subject, Tool, Watch
 from tools.command import Command, Ending, Result
-from tools.connectors.docker import exec_command
+from tools.connectors.docker import exec_command, exec_result
 from tools.errors import BadReply, ConnectionFailed, ToolFailed, UnknownTool
 
 CONTAINER_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
 SLOWER = 1.25
 """Each wait between two samples is so many times the one before, up to ``SLOWEST_S``."""
 SLOWEST_S = 5.0
+STARTS_JOBS = frozenset({"start_job", "start_server"})
+"""Changes that are claimed on the host by the call's id: sent again, they do nothing more."""
+AWAY_S = (1.0, 2.0, 4.0, 8.0, 15.0, 15.0, 15.0)
+"""How long a host that was lost is waited for, before each time that it is asked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,28 +173,68 @@ def execute(run: Run, ready: Prepared) -> CallEnded:
 
 def _sample(run: Run, ready: Prepared, command: Command, began: float) -> CallEnded:
     call, tool = ready.call, ready.tool
-    connector = run.connectors[call.target.partition("/")[0]]
     results: list[Result] = []
     wait = tool.interval_s if isinstance(tool, Watch) else 0.0
-
-    def on_output(stream: str, text: str) -> None:
-        run.tell(call.id, "output", text)
-
+    lost = 0
     while True:
-        result = connector.run(command, on_output)
-        results.append(result)
+        result = _send(run, ready, command, began=not results)
+        sample = CallSampled(call_id=call.id, n=len(results) + 1, argv=command.argv, result=result)
         if result.ending is Ending.LOST:
-            raise ConnectionFailed(call.target, result.stderr or "the connection broke")
-        sample = CallSampled(call_id=call.id, n=len(results), argv=command.argv, result=result)
+            _go_on(run, ready, sample, lost)
+            results.append(result)
+            lost += 1
+            continue
+        results.append(result)
+        lost = 0
         ended = _read(run, ready, results)
+        if tool.renews_login:
+            run.connectors[call.target.partition("/")[0]].close()  # it opens again by itself
         if not isinstance(tool, Watch) or _decided(tool, ready, ended):
             return _as_ended(_close(run, sample, ended, began))
         written = run.record(sample)[-1]
         run.tell(call.id, "progress", _progress(ended))
-        if written.t - began > tool.limit_s(ready.args):
-            return _as_ended(run.record(_timed(ended, written.t - began))[-1])
-        run.sleep(wait)
+        lasted = written.t - began
+        left = min(tool.limit_s(ready.args) - lasted, time_left_s(run.view))
+        if left <= 0:
+            return _as_ended(run.record(_cut_short(tool, ended, lasted))[-1])
+        run.sleep(min(wait, left))
         wait = min(wait * SLOWER, SLOWEST_S)
+
+
+def _send(run: Run, ready: Prepared, command: Command, *, began: bool) -> Result:
+    """Send the command; a host that has answered this call before may be away for a while."""
+    call = ready.call
+
+    def on_output(stream: str, text: str) -> None:
+        run.tell(call.id, "output", text)
+
+    try:
+        host, _, container = call.target.partition("/")
+        result = run.connectors[host].run(command, on_output)
+        return exec_result(command, result) if container else result
+    except ConnectionFailed as error:
+        if began or error.final:
+            raise
+        return Result(Ending.LOST, stderr=error.reason)
+
+
+def _go_on(run: Run, ready: Prepared, sample: CallSampled, lost: int) -> None:
+    """Wait for a host that was lost, where the same command may be sent again.
+
+    Looks may, and so may the start of a job: its folder is claimed by the call's id, so the answer
+    is that of the one job. Of anything else the outcome is not known.
+
+    Raises:
+        ConnectionFailed: it may not be sent again, or the host stays away.
+    """
+    call = ready.call
+    again = ready.risk <= Risk.READ or call.tool in STARTS_JOBS
+    if not again or lost >= len(AWAY_S) or time_left_s(run.view) <= 0:
+        reason = sample.result.stderr.strip() or "the connection broke"
+        raise ConnectionFailed(call.target, reason)
+    run.record(sample)
+    run.tell(call.id, "progress", f"connection lost; asking again in {AWAY_S[lost]:.0f} s")
+    run.sleep(AWAY_S[lost])
 
 
 def _read(run: Run, ready: Prepared, results: list[Result]) -> CallEnded:
@@ -227,6 +272,13 @@ def _close(run: Run, sample: CallSampled, ended: CallEnded, began: float) -> Any
     """Record the last sample and the end in one go; earlier samples and waits count too."""
     earlier = run.view.t - began if sample.n > 1 else 0.0
     return run.record(sample, _timed(ended, earlier + sample.result.duration_s))[-1]
+
+
+def _cut_short(tool: Watch[Any, Any], ended: CallEnded, seconds: float) -> CallEnded:
+    """Return the end of a watch that nothing has decided."""
+    seen = tool.cut_short(tool.observation_type.model_validate(ended.observation))
+    said = {"observation": seen.model_dump(mode="json"), "message": seen.headline()}
+    return _timed(ended.model_copy(update=said), seconds)
 
 
 def _timed(ended: CallEnded, seconds: float) -> CallEnded:

@@ -38,6 +38,10 @@ class Effects:
         """Image of a candidate to the image that was derived from it and is used instead."""
         self.built: dict[str, CallRecord] = {}
         """Images that the run built."""
+        self.jobs: dict[str, CallRecord] = {}
+        """Other jobs that the run started, oldest first."""
+        self.job_ends: dict[str, CallRecord] = {}
+        """Jobs that have ended, by the call that first told so."""
         self._over: set[str] = set()
         """Jobs of which nothing was left when they were last looked at."""
 
@@ -51,6 +55,11 @@ class Effects:
     def serving(self) -> list[str]:
         """Containers that run, as far as is known."""
         return [name for name in self.services if name not in self.removed | self.ended]
+
+    @property
+    def working(self) -> list[str]:
+        """Jobs other than servers that run, as far as is known."""
+        return [job for job in self.jobs if job not in self.over | set(self.job_ends)]
 
     @property
     def over(self) -> set[str]:
@@ -76,8 +85,13 @@ class Effects:
     def _start_server(self, record: CallRecord, seen: dict[str, Any]) -> None:
         self.servers[str(seen["job"])] = record
 
+    def _start_job(self, record: CallRecord, seen: dict[str, Any]) -> None:
+        self.jobs[str(seen["job"])] = record
+
     def _look_at_job(self, record: CallRecord, seen: dict[str, Any]) -> None:
         job = str(record.call.args["job"])
+        if seen["state"] in ("exited", "lost"):
+            self.job_ends.setdefault(job, record)
         if seen["state"] in ("exited", "lost") and not seen.get("processes"):
             self._over.add(job)
         else:
@@ -86,6 +100,7 @@ class Effects:
     def _stop_job(self, record: CallRecord, seen: dict[str, Any]) -> None:
         if seen["outcome"] != "survived":
             job = str(seen["job"])
+            self.job_ends.setdefault(job, record)
             self.stopped.add(job)
             self.servers.pop(job, None)
 
@@ -130,8 +145,10 @@ class Effects:
 
 _HANDLERS: dict[str, Callable[[Effects, CallRecord, dict[str, Any]], None]] = {
     "start_server": Effects._start_server,
+    "start_job": Effects._start_job,
     "job_status": Effects._look_at_job,
     "watch_server": Effects._look_at_job,
+    "watch_job": Effects._look_at_job,
     "stop_job": Effects._stop_job,
     "inspect_container": Effects._look_at_container,
     "watch_service": Effects._look_at_container,

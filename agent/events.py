@@ -84,7 +84,7 @@ class CallQueued(Event):
 
     type: Literal["call_queued"] = "call_queued"
     call: ToolCall
-    origin: Literal["brain", "survey", "verify", "fix_check"] = "brain"
+    origin: Literal["brain", "survey", "verify", "fix_check", "job_end"] = "brain"
     risk: Risk = Risk.READ
     touches: tuple[Subject, ...] = ()
     command: str = ""

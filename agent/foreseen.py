@@ -49,8 +49,7 @@ def _expected(view: View, call: ToolCall) -> list[ToolCall]:
 
 def _is_of(site: Site, tool: str) -> bool:
     """Whether the tool takes such a place further: an image is not fetched for an environment."""
-    kind = "image" if site.is_image else "venv"
-    return tool in CALLS and find(tool).runs_in in ("", kind)
+    return tool in CALLS and find(tool).runs_in in ("", site.kind)
 
 
 def _steps(hypotheses: Iterable[Hypothesis], tool: str) -> list[ToolCall]:

@@ -53,7 +53,7 @@ def _frontier(view: View) -> Frontier:
 
 def establishers(view: View, check: str) -> list[Any]:
     """Return the tools that can make a check true where the run stands, the least risky first."""
-    kind = "image" if site_of(view).is_image else "venv"
+    kind = site_of(view).kind
     able = [tool for tool in TOOLS if check in tool.establishes and tool.runs_in in ("", kind)]
     return sorted(able, key=lambda tool: tool.risk)
 

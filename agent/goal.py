@@ -11,13 +11,14 @@ import re
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import Field, ValidationError
 
 from agent import knowledge
 from agent.explain import explain, unknown_word
+from agent.goal_hosts import Known, with_hosts
 from agent.goal_parts import Allow, Candidate, Host, Kind, Limits, Needs, Part
 from agent.problems import Problem
+from agent.yaml_file import read_mapping
 
 DEFAULT_CHECKS: dict[str, tuple[str, ...]] = {
     "serve": ("config_parses", "process_up", "health", "chat"),
@@ -89,40 +90,28 @@ class Goal(Part):
         return self.checks or (("architecture_resolves", *implied) if of_images else implied)
 
 
-def load_goal(path: Path) -> Goal:
-    """Read a goal file.
+def form_of(data: dict[str, Any]) -> type[Goal]:
+    """Return the form of a goal of that kind: one that makes a host ready has no model."""
+    if data.get("kind") != "provision":
+        return Goal
+    from agent.provision_goal import ProvisionGoal
+
+    return ProvisionGoal
+
+
+def load_goal(path: Path, known: Known = lambda: None) -> Goal:
+    """Read a goal file; hosts that it names are looked up in the inventory.
+
+    Args:
+        path: the file.
+        known: returns the inventory, where there is one.
 
     Raises:
         GoalError: it cannot be read, is no YAML mapping, or a key or value is wrong.
+        InventoryError: the inventory cannot be used, or does not have what is named.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise GoalError(f"{path}: cannot read the goal file: {_reason(error)}") from error
-    try:
-        data = _Loader(text).get_single_data()
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or "not valid YAML"
-        raise GoalError(f"{path}{where}: {problem}") from error
-    if not isinstance(data, dict):
-        raise GoalError(f"{path}: a goal is a mapping of keys; see `bringup deploy --help`")
-    return parse_goal(data, base=path.parent, where=str(path))
-
-
-class _Loader(yaml.SafeLoader):
-    """Reads plain data, and refuses a key that stands twice: one would be passed over."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            name = str(key.value)
-            if name in seen:
-                problem = f"the key `{name}` stands twice"
-                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
-            seen.add(name)
-        return super().construct_mapping(node, deep)
+    data = read_mapping(path, "goal", "`bringup deploy --help`", GoalError)
+    return parse_goal(with_hosts(data, known), base=path.parent, where=str(path))
 
 
 def parse_goal(data: dict[str, Any], *, base: Path, where: str) -> Goal:
@@ -131,11 +120,14 @@ def parse_goal(data: dict[str, Any], *, base: Path, where: str) -> Goal:
     Raises:
         GoalError: a key or value is wrong.
     """
+    form = form_of(data)
     try:
-        goal = Goal.model_validate(data)
+        goal = form.model_validate(data)
     except ValidationError as error:
-        raise GoalError(f"{where}: {explain(error, Goal)}") from error
+        raise GoalError(f"{where}: {explain(error, form)}") from error
     _known_words(goal, where)
+    if goal.kind == "provision":
+        return goal  # its folders are the host's, and there is no model
     if goal.kind not in DEFAULT_CHECKS:
         raise GoalError(f"{where}: kind: {goal.kind} is not built yet; use serve or diagnose")
     return _absolute_paths(goal, base, where)
@@ -186,11 +178,12 @@ def recorded_goal(data: dict[str, Any], version: str) -> Goal:
     Raises:
         GoalError: this version does not know all that it says.
     """
+    form = form_of(data)
     try:
-        return Goal.model_validate(data)
+        return form.model_validate(data)
     except ValidationError as error:
         words = f"a run of bringup {version} cannot be read by this version"
-        raise GoalError(f"{words}: its goal: {explain(error, Goal)}") from error
+        raise GoalError(f"{words}: its goal: {explain(error, form)}") from error
 
 
 def _known_words(goal: Goal, where: str) -> None:
@@ -240,7 +233,3 @@ def _absolute(path: str, base: Path, where: str) -> str:
         return posixpath.normpath((base / Path(path).expanduser()).absolute())
     except RuntimeError as error:
         raise GoalError(f"{where}: {path}: there is no such user") from error
-
-
-def _reason(error: OSError | UnicodeDecodeError) -> str:
-    return error.strerror or str(error) if isinstance(error, OSError) else "not UTF-8 text"

@@ -11,6 +11,8 @@ from tools.docker import REFERENCE
 
 LOCAL = "local"
 """The address of this machine."""
+INSIDE = r"^(((docker|lxc):)?[A-Za-z0-9][A-Za-z0-9_.-]*|pct:[0-9]+)?$"
+"""``NAME`` or ``docker:NAME`` of an engine, ``lxc:NAME``, or ``pct:NUMBER`` on a Proxmox host."""
 
 
 class Part(BaseModel):
@@ -25,7 +27,7 @@ class Host(Part):
     name: str = Field(default=LOCAL, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
     address: str = LOCAL
     """``local``, or what one would give to ssh: ``HOST``, ``USER@HOST`` or ``USER@HOST:PORT``."""
-    container: str = Field(default="", pattern=r"^([A-Za-z0-9][A-Za-z0-9_.-]*)?$")
+    container: str = Field(default="", pattern=INSIDE)
     """A running container there that is the target, instead of the machine itself."""
     python: str = Field(default="python3", pattern=r"^([^\x00]*/)?(python|pypy)[0-9.]*$")
     """A Python ≥ 3.8 on the host, for probes that need no environment."""
@@ -131,4 +133,4 @@ class Limits(Part):
     """Money for a model, by the settings' price table; 0: not limited."""
 
 
-Kind = Literal["serve", "train", "diagnose"]
+Kind = Literal["serve", "train", "diagnose", "provision"]

@@ -105,7 +105,7 @@ def job(seen: JobState, site: Site) -> Verdict:
     """The process is there."""
     if seen.state == "running":
         return Verdict(True, f"pid {seen.pid}")
-    words = _ended(seen.code)
+    words = _ended(seen.code, seen.note)
     return Verdict(False, words, f"{seen.tail}\n{words}".strip())
 
 
@@ -116,7 +116,7 @@ def health(seen: ServerState, site: Site) -> Verdict:
     after = f"after {seen.waited_s:.0f} s"
     if seen.state == "undecided":
         return Verdict(None, f"the server has not answered {after}: {seen.progress}".rstrip(": "))
-    words = _ended(seen.code)
+    words = _ended(seen.code, seen.note)
     if seen.state == "stuck":
         words = f"the server hangs: it neither writes nor computes ({after})"
     error = "" if seen.earliest_error == KILLED else seen.earliest_error
@@ -124,10 +124,11 @@ def health(seen: ServerState, site: Site) -> Verdict:
     return Verdict(False, words, error or last)
 
 
-def _ended(code: int | None) -> str:
-    """Say how a server's process ended, by the exit code that its shell left."""
+def _ended(code: int | None, note: str | None) -> str:
+    """Say how a server's process ended: by the exit code that its shell left, or a note."""
     if code is None:
-        return "the server's process is gone and left no exit code"
+        gone = "the server's process is gone and left no exit code"
+        return f"{gone}: {note}" if note else gone
     numbers = {128 + int(item): item.name for item in signal.Signals}
     if code in numbers:
         return f"the server's process was ended by {numbers[code]} (exit code {code})"

@@ -19,14 +19,18 @@ from agent.values import ToolCall
 
 _PATHS = ("path", "config", "model", "folder")
 """Arguments that name a file or a folder that is read, or changed."""
-_SEARCHES = ("grep",)
-"""Tools that read a folder with all below it."""
+_PLACES = ("source", "to")
+"""Arguments that name a path behind ``HOST:``."""
+_SEARCHES = ("grep", "copy_files")
+"""Tools that read a folder with all below it, or carry it away."""
 
 
 def kept_private(call: ToolCall) -> str:
     """Say why a call may not have what it names; empty where it may."""
-    for name in _PATHS:
+    for name in (*_PATHS, *_PLACES):
         path = call.args.get(name)
+        if isinstance(path, str) and name in _PLACES:
+            path = path.partition(":")[2]
         if not isinstance(path, str) or not path.startswith("/"):
             continue
         if is_private(path):

@@ -63,7 +63,7 @@ class RecordedConnector:
                     return result
                 raise Departed(command.text[:400], Command(argv).text[:400])
             case [CallEnded(status=CallStatus.UNKNOWN, message=words), ErrorMet(where=where)]:
-                raise ConnectionFailed(where, words.removeprefix(f"{where}: "))
+                raise ConnectionFailed(where, words.removeprefix(f"{where}: "), final=True)
             case [CallStarted() | CallEnded(status=CallStatus.UNKNOWN), *_]:
                 raise BrokeOff
             case [event, *_]:

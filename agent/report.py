@@ -79,7 +79,7 @@ def build(view: View, outcome: Outcome) -> dict[str, Any]:
             for item in view.checks.values()
         ],
         "fixes": [_fix(view, name) for name in view.fixes],
-        "running": [*view.may_run, *view.effects.serving],
+        "running": [*view.may_run, *view.effects.working, *view.effects.serving],
         "asked": len(view.approvals),
     }
     data |= _of_images(view)

@@ -15,6 +15,7 @@ from agent.events import AnyEvent
 from agent.fold import View
 from agent.interrupts import undisturbed
 from tools.base import CallContext
+from tools.connection import Connect, Connection
 from tools.connectors.base import Connector
 
 REMOTE_DIR = ".cache/bringup"
@@ -82,7 +83,15 @@ class Run:
         remote = [host.name for host in self.view.need_goal().hosts if host.is_remote]
         away = target.partition("/")[0] in remote
         folder = f"{REMOTE_DIR}/{header.run_id}" if away else self.host_dir
-        return CallContext(header.run_id, call_id, f"@{key.hexdigest()[:16]}", folder)
+        host_key = self._host_key(target) if away else ""
+        return CallContext(header.run_id, call_id, f"@{key.hexdigest()[:16]}", folder, host_key)
+
+    def _host_key(self, target: str) -> str:
+        """Return the fingerprint by which a host was known when it was last connected to."""
+        host = target.partition("/")[0]
+        known = [row for row in self.view.facts.known(Connect) if row.target == host]
+        seen = known[-1].observation if known else None
+        return seen.fingerprint if isinstance(seen, Connection) else ""
 
     def tell(self, call_id: str, what: str, text: str) -> None:
         """Tell the faces what happens now."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from agent import settings
 from agent.approval import Policy, recorded_policy
 from agent.brains.base import Brain, Closing
 from agent.brains.choose import PLAYBOOK, NotAsked
@@ -18,11 +19,13 @@ from agent.connect import connector_to
 from agent.events import AnyEvent, RedactionMap, RunStarted
 from agent.fold import View
 from agent.goal import Goal
+from agent.outputs import MIB, Outputs
 from agent.problems import Problem, Unreachable
 from agent.redact import Redactor, secrets_of
 from agent.run import Run
 from agent.runs import RunFolder
 from agent.transcript import Clock, Loaded, MemoryTranscript, Transcript, TranscriptError
+from tools.transfer_desk import carrying
 
 
 class PathsUnknown(Problem):
@@ -95,7 +98,8 @@ def begin(
     transcript = Transcript.create(folder.transcript, redactor, clock)
     folder.write_private(redactor.private())
     host_dir = str(folder.folder / "host")
-    run = _run(transcript, goal, policy, brain, host_dir)
+    outputs = _outputs(folder, redactor.private(), environ)
+    run = _run(transcript, goal, policy, brain, host_dir, outputs)
     seed = secrets.token_hex(8)
     run.record(
         RunStarted(
@@ -159,7 +163,8 @@ def take_up(
     redactor = Redactor.from_private(folder.read_private(), secrets_of(environ))
     transcript = Transcript.resume(folder.transcript, redactor, clock)
     try:
-        run = _rebuilt(folder, transcript, transcript, redactor, brain, choose)
+        outputs = _outputs(folder, redactor.private(), environ)
+        run = _rebuilt(folder, transcript, transcript, redactor, brain, choose, outputs)
     except (Problem, Unreachable, KeyboardInterrupt):
         transcript.close()
         raise
@@ -177,7 +182,7 @@ def beside(folder: RunFolder, loaded: Loaded, transcript: MemoryTranscript) -> R
         TranscriptError: the record is damaged.
     """
     redactor = Redactor.from_private(folder.read_private(), {})
-    return _rebuilt(folder, transcript, loaded, redactor, Playbook(), None)
+    return _rebuilt(folder, transcript, loaded, redactor, Playbook(), None, None)
 
 
 def _rebuilt(
@@ -187,6 +192,7 @@ def _rebuilt(
     redactor: Redactor,
     brain: Brain | None,
     choose: Choose | None,
+    outputs: Outputs | None,
 ) -> Run:
     """Build a run as the fold of its events; what is missing among them may break it anywhere."""
     try:
@@ -197,7 +203,7 @@ def _rebuilt(
         _need_paths(folder, record.events, redactor)
         policy = recorded_policy(header.policy, header.version)
         decider = brain or (choose or _unasked)(header)
-        run = _run(transcript, view.need_goal(), policy, decider, header.host_dir)
+        run = _run(transcript, view.need_goal(), policy, decider, header.host_dir, outputs)
     except (LookupError, ValueError, TranscriptError) as error:
         if not record.problems:
             raise
@@ -220,10 +226,25 @@ def _need_paths(folder: RunFolder, events: Sequence[AnyEvent], redactor: Redacto
         )
 
 
+def _outputs(folder: RunFolder, paths: Mapping[str, str], environ: Mapping[str, str]) -> Outputs:
+    """Return where this run keeps long outputs whole."""
+    secrets = secrets_of(environ)
+    most_bytes = settings.load().kept_output_mib * MIB
+    return Outputs(
+        folder.folder / "outputs", lambda: Redactor.from_private(paths, secrets), most_bytes
+    )
+
+
 def _run(
-    transcript: MemoryTranscript, goal: Goal, policy: Policy, brain: Brain, host_dir: str
+    transcript: MemoryTranscript,
+    goal: Goal,
+    policy: Policy,
+    brain: Brain,
+    host_dir: str,
+    outputs: Outputs | None,
 ) -> Run:
-    connectors = {host.name: connector_to(host) for host in goal.hosts}
+    aside = outputs if outputs is not None and outputs.most_bytes else None
+    connectors = carrying({host.name: connector_to(host, aside) for host in goal.hosts})
     return Run(
         transcript=transcript,
         view=View(),

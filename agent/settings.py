@@ -78,8 +78,12 @@ class Settings(BaseSettings):
     """What models cost, by name, in USD a million tokens."""
     torch_index: str = "https://download.pytorch.org/whl/cpu"
     """Index for installing torch where the default one would give a CUDA build."""
+    kept_output_mib: int = Field(default=1024, ge=0)
+    """MiB of long outputs that a run keeps whole beside its transcript; 0: none."""
     ssh_config: Path | None = None
     """Configuration file for ssh instead of the user's own, as ``ssh -F`` takes it."""
+    inventory: Path | None = None
+    """File of hosts; ``None``: ``./hosts.yaml``, else ``hosts.yaml`` in the settings folder."""
     on_ask: Literal["park", "deny"] = "park"
     """Without a terminal, an ask parks the run or is a refusal that the brain reads."""
 

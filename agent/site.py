@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from dataclasses import dataclass
+from typing import Literal
 
 from agent import knowledge
 from agent.fold import View
@@ -47,6 +48,13 @@ class Site:
     def is_image(self) -> bool:
         """Whether the candidate is a container image."""
         return bool(self.image)
+
+    @property
+    def kind(self) -> Literal["venv", "image", "host"]:
+        """What is worked on: an environment, an image, or a host that is made ready."""
+        if self.goal.kind == "provision":
+            return "host"
+        return "image" if self.is_image else "venv"
 
     @property
     def python(self) -> str:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from agent import approval, session, settings
+from agent import approval, inventory, session, settings
 from agent.brains import choose
 from agent.goal import Goal, load_goal, parse_goal
 from agent.graph import build
@@ -28,7 +28,7 @@ def graph(config: dict[str, Any]) -> Any:
     """
     given = config.get("configurable") or {}
     chosen = settings.load(mode=given.get("mode"))
-    wanted = load_goal(Path(given["goal"])) if given.get("goal") else _only_looks()
+    wanted = _wanted(given["goal"], chosen) if given.get("goal") else _only_looks()
     choice = choose.chosen_by(chosen)
     brain = choose.brain_of(choice, chosen, wanted, lambda words: None)
     begun = session.begin(
@@ -41,6 +41,10 @@ def graph(config: dict[str, Any]) -> Any:
         environ=settings.environment(),
     )
     return build(begun.run).compile()
+
+
+def _wanted(goal: str, chosen: settings.Settings) -> Goal:
+    return load_goal(Path(goal), lambda: inventory.found(chosen.inventory))
 
 
 def _only_looks() -> Goal:

@@ -12,10 +12,11 @@ from agent.values import ToolCall
 from tools.host import HostFacts
 
 FIRST_LOOKS = {
-    False: ("environment_usable", "port_free"),
-    True: ("docker_answers", "memory_free", "port_free"),
+    "venv": ("environment_usable", "port_free"),
+    "image": ("docker_answers", "memory_free", "port_free"),
+    "host": ("host_looked_at",),
 }
-"""Checks whose READ call is part of the survey, for a venv and for an image."""
+"""Checks whose READ call is part of the survey, by the kind of place."""
 
 
 def open_looks(view: View) -> list[ToolCall]:
@@ -42,11 +43,15 @@ def _looks(view: View, site: Site) -> list[ToolCall]:
     calls = [reach] if reach else []
     if reach is not None and not standing(view, first).verdict.passed:
         return calls
-    paths = (site.model_folder,) if site.is_image else (site.candidate.venv,)
-    calls.append(call_for(site, HostFacts().name, python=site.host_python, paths=paths))
-    names = FIRST_LOOKS[site.is_image]
-    probes = [checks[name].probe(view, site) for name in names]
+    if site.kind != "host":  # which may have no Python yet
+        calls.append(_host_facts(site))
+    probes = [checks[name].probe(view, site) for name in FIRST_LOOKS[site.kind]]
     return calls + [call for call in probes if call is not None]
+
+
+def _host_facts(site: Site) -> ToolCall:
+    paths = (site.model_folder,) if site.is_image else (site.candidate.venv,)
+    return call_for(site, HostFacts().name, python=site.host_python, paths=paths)
 
 
 def survey(run: Run) -> None:

@@ -59,6 +59,8 @@ class Timeline:
         self._calls: dict[str, e.CallQueued] = {}
         self._started: dict[str, float] = {}
         self._samples: dict[str, int] = {}
+        self._kept: dict[str, list[str]] = {}
+        """What is known of the whole of long outputs, by call."""
         self._asked: set[str] = set()
         """Calls whose command was shown when they were asked about."""
 
@@ -70,6 +72,7 @@ class Timeline:
             case e.CallStarted():
                 self._started[event.call_id] = event.t
             case e.CallSampled():
+                self._note_kept(event)
                 self._samples[event.call_id] = self._samples.get(event.call_id, 0) + 1
             case e.CallEnded():
                 return self._ended(event)
@@ -87,7 +90,7 @@ class Timeline:
     def _begun(self, queued: e.CallQueued) -> tuple[str, str, float, tuple[Line, ...]]:
         kind, style = _KINDS[queued.risk]
         if queued.origin != "brain":
-            kind, style = queued.origin.replace("fix_check", "check"), ""
+            kind, style = queued.origin.replace("fix_check", "check").replace("job_end", "look"), ""
         t = self._started.get(queued.call.id, queued.t)
         lines = [Line(_title(queued))]
         if queued.command != queued.call.tool and queued.call.id not in self._asked:
@@ -112,9 +115,17 @@ class Timeline:
             kind, style, t, lines = self._begun(queued)
         first = Line(lines[0].text, "bold", right=right, right_style=mark_style)
         end = text_lines(said, "" if ok else mark_style)
+        end += [Line(words, "dim") for words in self._kept.pop(event.call_id, [])]
         if samples > 1:
             end.append(Line(f"looked {samples} times", "dim"))
         return [Row(kind, (first, *lines[1:], *end), t, style)]
+
+    def _note_kept(self, event: e.CallSampled) -> None:
+        """Take the last sample's; an earlier one's are told by its event."""
+        both = {"stdout": event.result.stdout_kept, "stderr": event.result.stderr_kept}
+        self._kept[event.call_id] = [
+            f"the whole {name}: {kept.said}" for name, kept in both.items() if kept is not None
+        ]
 
 
 def _title(queued: e.CallQueued) -> str:

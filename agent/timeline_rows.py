@@ -30,8 +30,9 @@ def _run_started(event: e.RunStarted) -> list[Row]:
         _labelled("mode", " · ".join(how)),
     ]
     hosts = ", ".join(_name(host) for host in goal.get("hosts") or ()) or "local"
-    where = f"{goal.get('model', '?')} on {hosts}"
-    if goal.get("port"):
+    parts = ", ".join(map(str, goal.get("provide") or ()))
+    where = f"{parts or goal.get('model', '?')} on {hosts}"
+    if goal.get("port") and not parts:
         where += f", {goal.get('host', '')}:{goal['port']}"
     rows.append(_labelled(str(goal.get("kind", "goal")), where))
     for candidate in goal.get("candidates") or ():

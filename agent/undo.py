@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from agent.engine import STOPS, carry_out, stop_servers
 from agent.goal_parts import Host
+from agent.provision_undo import take_all_back
 from agent.records import CallRecord
 from agent.run import Run
 from agent.values import CallStatus, Purpose, ToolCall
@@ -27,6 +28,8 @@ class Undone:
     """Services of others that run again."""
     left: list[str] = field(default_factory=list)
     """What would not be undone, with the reason."""
+    taken_back: list[str] = field(default_factory=list)
+    """Changes of a host that was made ready."""
     kept: list[str] = field(default_factory=list)
     """What stays, as the command that would remove it."""
 
@@ -34,7 +37,7 @@ class Undone:
 def undo(run: Run) -> Undone:
     """End the run's servers first, for they hold what the others need; then start those again."""
     view, done = run.view, Undone()
-    before = [*view.may_run, *view.effects.serving]
+    before = [*view.may_run, *view.effects.working, *view.effects.serving]
     left = stop_servers(run)
     done.stopped = [name for name in before if name not in left]
     done.left = [f"{name} would not end" for name in left]
@@ -53,6 +56,8 @@ def undo(run: Run) -> Undone:
             done.started.append(name)
         else:
             done.left.append(f"{name} could not be started: {_last_words(run)}")
+    done.taken_back, not_back = take_all_back(run)
+    done.left += not_back
     latest_first = reversed(view.calls.values())  # two changes of one file are taken back so
     hints = dict.fromkeys(filter(None, map(by_hand, latest_first)))
     host = view.need_goal().hosts[0]

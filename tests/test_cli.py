@@ -19,6 +19,7 @@ from agent.cli import VERBS, main
 from tests.lab.command import BRINGUP, RUN, Desk, desk
 from tests.lab.terminal import CONTROLS, Pty
 
+FULL = "bringup: standard output: cannot write: No space left on device\n"
 HELP = """\
 Brings up LLM servers on machines you name, and proves that they are up.
 
@@ -26,6 +27,7 @@ Usage: bringup VERB [OPTIONS] ...    (bringup VERB --help shows an example)
 
 Runs:
   deploy    bring a goal's server up, and prove it
+  provision make a bare host ready: Python, Docker, GPUs, limits
   demo      do the main job here, on a small true model
   resume    go on with a run that was parked or broke off
   approve   answer what a parked run asks, and go on
@@ -38,6 +40,12 @@ Looking back:
   runs      list the runs
   show      show a run or a transcript as a timeline
   replay    play transcripts again offline and compare
+
+Questions:
+  doctor    what machines are, what is wrong there, and what to do
+
+Files:
+  copy      copy files to, from or between hosts; what broke off goes on
 
 Exit codes of runs: 0 ready, 1 not reached, 2 wrong usage or input, 3 parked,
 4 limit, 5 unreachable, 130 interrupted.
@@ -268,9 +276,6 @@ def test_a_stream_that_is_gone(here: Desk, line: str, code: int) -> None:
     if "deploy" in line:
         ends = [row["state"] for row in here.bringup("runs", "--json").data["runs"]]
         assert ends == ["not_reached", "unreadable"]
-
-
-FULL = "bringup: standard output: cannot write: No space left on device\n"
 
 
 def test_answers_are_typed_on_a_terminal(here: Desk) -> None:

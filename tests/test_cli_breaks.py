@@ -37,7 +37,7 @@ def state(here: Desk) -> str:
 
 def job_of(here: Desk) -> Path:
     """Return the folder of the one job that was started."""
-    (job,) = here.runs.glob("*/host/jobs/*")
+    (job,) = here.runs.glob("*/host/jobs/*/*")
     return job
 
 

@@ -19,6 +19,7 @@ from agent.cli import VERBS
 from agent.control import CONTROLS
 from agent.goal import CHECK_NAMES, Goal, parse_goal
 from agent.goal_parts import Allow, Candidate, Host, Limits
+from agent.inventory_parts import Entry, Written
 from agent.report import EXIT_CODES
 from agent.settings import PREFIX, Settings
 from tests.lab.checkout import ROOT, project_files
@@ -35,6 +36,8 @@ KEYS: list[tuple[str, str, type[BaseModel]]] = [
     ("docs/goal.md", "One of `candidates`", Candidate),
     ("docs/goal.md", "`allow`", Allow),
     ("docs/goal.md", "`limits`", Limits),
+    ("docs/hosts.md", "The file", Written),
+    ("docs/hosts.md", "One of `hosts`", Entry),
     ("docs/settings.md", "Settings", Settings),
     ("docs/playbooks.md", "Add a signature", knowledge.Signature),
     ("docs/playbooks.md", "Add an engine", knowledge.Engine),

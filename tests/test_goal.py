@@ -82,7 +82,10 @@ def test_a_typing_mistake_names_the_nearest_word(more: dict[str, Any], says: str
         ({"limits": {"minutes": -1}}, "limits.minutes: "),
         ({"limits": {"minutes": math.nan}}, "limits.minutes: "),
         ({"limits": 5}, "limits: "),
-        ({"kind": "srve"}, "kind: input should be 'serve', 'train' or 'diagnose' (got 'srve')"),
+        (
+            {"kind": "srve"},
+            "kind: input should be 'serve', 'train', 'diagnose' or 'provision' (got 'srve')",
+        ),
         ({"kind": "train"}, "kind: train is not built yet"),
         ({"on_interrupt": "ask"}, "on_interrupt: input should be 'keep' or 'stop'"),
         ({"options": {"dtype": ["a"]}}, "options.dtype"),

@@ -21,12 +21,21 @@ ALL = [*OFFERED, *CONTROLS.values()]
 
 
 def functions() -> dict[str, dict[str, Any]]:
-    return {row["function"]["name"]: row["function"] for row in schemas()}
+    rows = [*schemas(kind="host"), *schemas()]
+    return {row["function"]["name"]: row["function"] for row in rows}
+
+
+def names(rows: list[dict[str, Any]]) -> set[str]:
+    return {row["function"]["name"] for row in rows}
 
 
 def test_every_tool_is_there_and_all_are_short() -> None:
+    apart = {tool.name for tool in OFFERED if tool.runs_in == "host"}
     assert set(functions()) == {tool.name for tool in ALL} | {"take_suggestion"}
-    assert len(json.dumps(schemas(), separators=(",", ":"))) <= MOST_CHARACTERS
+    for_models, for_hosts = schemas(), schemas(kind="host")
+    assert apart == names(for_hosts) - names(for_models), "no model is shown both"
+    for rows in (for_models, for_hosts):
+        assert len(json.dumps(rows, separators=(",", ":"))) <= MOST_CHARACTERS
 
 
 @pytest.mark.parametrize("tool", ALL, ids=lambda tool: tool.name)

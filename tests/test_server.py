@@ -19,7 +19,8 @@ from tests.job_host import LOCAL, Host, is_alive, wait_for
 from tools.base import CallContext, Risk
 from tools.command import Ending, Result
 from tools.errors import ToolFailed
-from tools.jobs import JobStarted, StartJob, StartJobArgs, StopJob, StopJobArgs
+from tools.job_start import JobStarted, StartJob, StartJobArgs
+from tools.jobs import StopJob, StopJobArgs
 from tools.server import (
     ServerState,
     StartServer,

@@ -40,7 +40,9 @@ def test_defaults() -> None:
         "reply_tokens": 8192,
         "prices": {},
         "torch_index": "https://download.pytorch.org/whl/cpu",
+        "kept_output_mib": 1024,
         "ssh_config": None,
+        "inventory": None,
         "on_ask": "park",
     }
 
@@ -96,8 +98,9 @@ def test_a_wrong_file(file: Path, content: str, message: str) -> None:
 def test_a_key_like_no_other(file: Path) -> None:
     file.write_text("zzz = 1")
     assert failure().startswith(f"{file}: unknown key `zzz`; known")
-    names = "base_url, brain, context_tokens, mode, model, model_timeout_s, model_tools, on_ask, "
-    names += "prices, reply_tokens, runs_dir, ssh_config, torch_index"
+    names = "base_url, brain, context_tokens, inventory, kept_output_mib, mode, model, "
+    names += "model_timeout_s, model_tools, on_ask, prices, reply_tokens, runs_dir, ssh_config, "
+    names += "torch_index"
     assert failure().endswith(names)
 
 

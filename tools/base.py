@@ -96,6 +96,8 @@ class CallContext:
     """A word of the run's own random source; a probe prints it before its JSON answer."""
     host_dir: str
     """Folder on the target for what the run leaves there (job folders)."""
+    host_key: str = ""
+    """Fingerprint of the key by which an ssh host was known; empty for other targets."""
 
 
 A = TypeVar("A", bound=Args)
@@ -115,10 +117,12 @@ class Tool(Generic[A, Obs]):
     """Names of checks that have to hold before this tool makes sense."""
     establishes: ClassVar[tuple[str, ...]] = ()
     """Names of checks that this tool can make true."""
-    runs_in: ClassVar[Literal["", "venv", "image"]] = ""
-    """The kind of candidate that it is for; empty: any."""
+    runs_in: ClassVar[Literal["", "venv", "image", "host"]] = ""
+    """The kind of place that it is for, ``host`` for one that is made ready; empty: any."""
     always_asks: ClassVar[bool] = False
     """Whether a person is asked in every mode."""
+    renews_login: ClassVar[bool] = False
+    """Whether what it does holds only for a new login, so that the connection is opened anew."""
 
     args_type: ClassVar[type[Args]]
     observation_type: ClassVar[type[Observation]]
@@ -182,6 +186,10 @@ class Watch(Tool[A, Obs]):
     def limit_s(self, args: A) -> float:
         """Seconds after which the watch ends undecided."""
         return 600.0
+
+    def cut_short(self, observation: Obs) -> Obs:
+        """Say of the last observation that its time was over before anything was decided."""
+        return observation
 
     def parse_all(self, args: A, call: CallContext, results: Sequence[Result]) -> Obs:
         """Read all samples so far; the default looks at the last one."""

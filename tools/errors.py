@@ -27,9 +27,17 @@ class BadReply(ToolFailed):
 class ConnectionFailed(ToolsError):
     """The target cannot be reached, or the connection broke: nothing is known of the command."""
 
-    def __init__(self, target: str, reason: str) -> None:
+    def __init__(self, target: str, reason: str, *, final: bool = False) -> None:
+        """Tell of a target that is lost.
+
+        Args:
+            target: its name.
+            reason: why, in words for people.
+            final: whether asking it once more makes no sense.
+        """
         self.target = target
         self.reason = reason
+        self.final = final
         super().__init__(f"{target}: {reason}")
 
 

@@ -24,6 +24,8 @@ from tools.errors import UnknownTool
 from tools.files import ReadFile
 from tools.folders import ListFolder
 from tools.host import HostFacts
+from tools.host_changes import AddToGroup, MakeEnvironment, OperatorStep, SetLimits, TakeBack
+from tools.host_readiness import HostReadiness
 from tools.image_build import BuildImage
 from tools.image_manifest import ImageManifest
 from tools.image_probe import ImageProbe
@@ -31,9 +33,14 @@ from tools.image_pull import PullImage
 from tools.images import InspectImage, ListImages, RemoveImage
 from tools.imports import ImportProbe
 from tools.installation import InstallPip, PipInstall, PipResolve
-from tools.jobs import JobLogs, JobStatus, StartJob, StopJob
+from tools.job_start import StartJob
+from tools.job_watch import WatchJob
+from tools.jobs import JobLogs, JobStatus, StopJob
+from tools.machine_tool import WholeMachine
 from tools.memory import MemoryFree
 from tools.network import PortOwner
+from tools.nvidia_runtime import ConfigureDockerRuntime
+from tools.os_packages import InstallPackages, PlanPackages
 from tools.packages import PipCheck, PipList, PipShow, PythonEnvironment
 from tools.search import Grep
 from tools.server import StartServer, WatchServer
@@ -41,6 +48,7 @@ from tools.server_options import ServerOptions
 from tools.service import StartService
 from tools.service_watch import WatchService
 from tools.shell import Shell
+from tools.transfer import CopyFiles
 from tools.weights import WeightsState
 from tools.weights_fetch import FetchConfig, FetchWeights
 
@@ -88,6 +96,7 @@ TOOLS: tuple[Tool[Any, Any], ...] = (
     ChatCheck(),
     StartJob(),
     JobStatus(),
+    WatchJob(),
     JobLogs(),
     StopJob(),
     ListFolder(),
@@ -95,6 +104,17 @@ TOOLS: tuple[Tool[Any, Any], ...] = (
     Grep(),
     ReplaceInFile(),
     SetAside(),
+    WholeMachine(),
+    HostReadiness(),
+    PlanPackages(),
+    InstallPackages(),
+    MakeEnvironment(),
+    AddToGroup(),
+    SetLimits(),
+    ConfigureDockerRuntime(),
+    OperatorStep(),
+    TakeBack(),
+    CopyFiles(),
     Shell(),
 )
 """One of each; there is no discovery and no registration elsewhere."""

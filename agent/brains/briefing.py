@@ -74,7 +74,8 @@ def _places(view: View, site: Site) -> list[str]:
         what = f"image `{item.image}`" if item.image else f"environment `{item.venv}`"
         python = "" if item.image else f", its Python: `{item.venv}/bin/python`"
         rows.append(f"- candidate {number}: {what}, engine {item.engine}{python}")
-    rows.append(f"- the server is to listen on {goal.host}, port {site.port}")
+    if site.kind != "host":
+        rows.append(f"- the server is to listen on {goal.host}, port {site.port}")
     rows.append(f"- who is asked: {_asker(view)}")
     return rows
 
@@ -106,7 +107,7 @@ def now(
     view = request.view
     site = site_of(view)
     parts = [
-        f"Candidate {view.candidate}, port {site.port}.",
+        "" if site.kind == "host" else f"Candidate {view.candidate}, port {site.port}.",
         _section("Checks", view.stir.kept(f"checks {fence}", lambda: _checks(view, fence))),
         _section("Claimed, and the checks said", _claimed(view, fence)),
         _section("Open fixes: say `applied` when their calls are done", _open(view)),

@@ -63,15 +63,16 @@ def schemas(names: Iterable[str] = (), *, kind: str = "") -> list[dict[str, Any]
 
     Args:
         names: only these tools; control tools are always there. Empty: all.
-        kind: ``venv`` or ``image`` leaves out what is only for the other; empty: all.
+        kind: ``venv``, ``image`` or ``host`` leaves out what is only for others; empty: all for
+            places where a model runs.
     """
     chosen = frozenset(names)
     real = [
         tool
         for tool in TOOLS
         if (tool.name in chosen if chosen else tool.name not in _BY_SUGGESTION)
-        and (not kind or tool.runs_in in ("", kind))
-        and not (kind == "venv" and _is_of_docker(tool))
+        and tool.runs_in in (("", kind) if kind else ("", "venv", "image"))
+        and not (kind in ("venv", "host") and _is_of_docker(tool))
     ]
     rows = [_function(tool, on_target=True) for tool in real]
     rows += [_function(tool, on_target=False) for tool in CONTROLS.values()]

@@ -18,6 +18,7 @@ from agent.brains.suggestions import Suggestion
 from agent.brains.texts import template, text
 from agent.fold import View
 from agent.settings import Price
+from agent.site import site_of
 
 HEAD_BYTES = 300
 """What a request holds besides messages and tools, at most."""
@@ -87,7 +88,7 @@ def talk_of(
         clean: takes secrets out of a value.
     """
     images = {bool(item.image) for item in view.need_goal().candidates}
-    kind = "" if len(images) > 1 else "image" if images == {True} else "venv"
+    kind = "" if len(images) > 1 else site_of(view).kind
     tools = schemas(names, kind=kind)
     fence = Fence.of(view.header.seed if view.header else "", clean)
     told = "" if dialect.native_tools else f"\n{text('text_tools')}\n{_as_lines(tools)}"

@@ -12,6 +12,7 @@ from agent.cli import output
 
 VERBS: dict[str, tuple[str, str]] = {
     "deploy": ("Runs", "bring a goal's server up, and prove it"),
+    "provision": ("Runs", "make a bare host ready: Python, Docker, GPUs, limits"),
     "demo": ("Runs", "do the main job here, on a small true model"),
     "resume": ("Runs", "go on with a run that was parked or broke off"),
     "approve": ("Runs", "answer what a parked run asks, and go on"),
@@ -22,6 +23,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "runs": ("Looking back", "list the runs"),
     "show": ("Looking back", "show a run or a transcript as a timeline"),
     "replay": ("Looking back", "play transcripts again offline and compare"),
+    "doctor": ("Questions", "what machines are, what is wrong there, and what to do"),
+    "copy": ("Files", "copy files to, from or between hosts; what broke off goes on"),
 }
 """Every verb: its group and what it does, in one line."""
 

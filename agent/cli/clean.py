@@ -13,35 +13,26 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
-from agent import leftovers
+from agent import inventory, leftovers, settings
 from agent.cli import common, output
 from agent.connect import connector_to
-from agent.goal_parts import Host
 from agent.leftovers import Leftover
-from agent.problems import Problem
 from tools.connectors.base import Connector
 from tools.errors import ConnectionFailed, ToolFailed
 
 
-class CannotClean(Problem):
-    """The host's name is none."""
-
-
 def run(
     host: Annotated[
-        str, typer.Argument(metavar="HOST", help="`local`, or a host as ssh knows it.")
+        str, typer.Argument(metavar="HOST", help="`local`, or a host that ssh or hosts.yaml knows.")
     ],
     yes: Annotated[bool, typer.Option("--yes", help="Remove it; without it, only list.")] = False,
     running: Annotated[bool, typer.Option("--running", help="Also what still runs.")] = False,
     json: common.OneJson = False,
 ) -> None:
     """Look, remove what may be removed, and say what is left."""
-    try:
-        connector = connector_to(Host.model_validate(host))
-    except ValidationError as error:
-        raise CannotClean(f"{host}: that is no host's name") from error
+    member = inventory.one(host, inventory.found(settings.load().inventory))
+    connector = connector_to(member.host.model_copy(update={"container": ""}))
     try:
         found = leftovers.find_all(connector)
         removed, left = _clean(connector, found, running=running) if yes else ([], found)

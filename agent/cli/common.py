@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from agent.brains.base import Brain, Closing
+from agent.cli.options import OneJson as OneJson
 from agent.cli.output import say
 from agent.engine import Answer, drive
 from agent.events import AnyEvent, ApprovalAsked
@@ -19,7 +20,6 @@ from agent.report import EXIT_CODES
 from agent.session import Session
 
 Json = Annotated[bool, typer.Option("--json", help="Events as JSON Lines on standard output.")]
-OneJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Answer asks up to CHANGE with yes.")]
 Mode = Annotated[
     str | None, typer.Option(help="read-only, supervised (default) or auto.", show_default=False)
@@ -85,6 +85,7 @@ def faces(session: Session, *, as_json: bool) -> Iterator[Answer]:
 
     from agent.console import LiveFace, PlainFace
     from agent.json_face import JsonFace
+    from agent.passphrase import ASKER
     from agent.prompts_face import TerminalAsker
 
     run_id = session.folder.id
@@ -101,7 +102,7 @@ def faces(session: Session, *, as_json: bool) -> Iterator[Answer]:
     console = Console(stderr=True)
     asker = TerminalAsker(console)
     _subscribe(session, asker.on_event)
-    with LiveFace(console, footer=footer) as live:
+    with LiveFace(console, footer=footer) as live, ASKER.beside(live.paused):
         _join(session, live)
 
         def answer(asked: list[ApprovalAsked]) -> Mapping[str, Any] | None:

@@ -22,7 +22,7 @@ from typing import Annotated
 
 import typer
 
-from agent import approval, goal, runs, session, settings
+from agent import approval, goal, inventory, runs, session, settings
 from agent.brains import choose
 from agent.brains.base import Brain
 from agent.cli import common
@@ -42,7 +42,7 @@ def run(
 ) -> None:
     """Read the goal, begin a run, drive it."""
     chosen = settings.load(brain=brain, base_url=base_url, model=model, mode=mode, on_ask=on_ask)
-    wanted = goal.load_goal(goal_file)
+    wanted = goal.load_goal(goal_file, lambda: inventory.found(chosen.inventory))
     raise typer.Exit(start(wanted, chosen, yes=yes, as_json=json))
 
 

@@ -1,6 +1,7 @@
 """Go on with a run that was parked, or that broke off.
 
-What has a result is not done again; what is asked is asked again. For example:
+What has a result is not done again; what is asked is asked again. Without a terminal, a step that
+waits for an operator counts as done: a look tells. For example:
 
     bringup resume last
 """
@@ -12,6 +13,7 @@ from typing import Annotated
 import typer
 
 from agent import runs, session, settings
+from agent.approve import heed
 from agent.asking import DeciderChanged
 from agent.brains import choose
 from agent.brains.base import Brain
@@ -19,6 +21,7 @@ from agent.cli import common
 from agent.cli.output import say
 from agent.events import RunStarted
 from agent.goal import recorded_goal
+from tools.host_changes import OperatorStep
 
 Name = Annotated[str, typer.Argument(metavar="RUN", help="A run, or `last`.")]
 
@@ -32,7 +35,20 @@ def run(
 ) -> None:
     """Take the run up and drive it on."""
     taken = take_up(name, choose.Asked(brain, base_url, model))
+    if not common.interactive():
+        _say_done(taken)
     raise typer.Exit(common.finish(taken, as_json=json))
+
+
+def _say_done(taken: session.Session) -> None:
+    """Take the run's being taken up for the word that what was to be done by hand is done."""
+    view = taken.run.view
+    steps = [
+        item.approval_id
+        for item in view.pending_approvals
+        if view.calls[item.call_id].call.tool == OperatorStep().name
+    ]
+    heed(taken.run, {item: {"answer": "yes", "note": "the run was resumed"} for item in steps})
 
 
 def take_up(name: str, asked: choose.Asked) -> session.Session:

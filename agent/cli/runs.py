@@ -32,7 +32,8 @@ def _model(item: RunSummary) -> str:
     """Return the model, with this machine's paths where they are kept."""
     if item.started is None:
         return ""
-    model = str(item.started.goal.get("model", ""))
+    goal = item.started.goal
+    model = str(goal.get("model", "")) or ", ".join(goal.get("provide") or ())
     try:
         return Redactor.from_private(item.run.read_private(), {}).restore(model)
     except RunError:  # the list goes on; a verb that needs the paths says what is wrong

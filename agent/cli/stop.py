@@ -40,7 +40,8 @@ def stop(folder: runs.RunFolder) -> tuple[list[str], list[str], list[str]]:
     """
     taken = session.take_up(folder, environ=settings.environment())
     try:
-        before = [*taken.run.view.servers, *taken.run.view.effects.serving]
+        effects = taken.run.view.effects
+        before = [*taken.run.view.servers, *effects.working, *effects.serving]
         left = stop_servers(taken.run)
     finally:
         taken.close()

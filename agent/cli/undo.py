@@ -30,6 +30,7 @@ def run(name: Name = runs.LAST, json: common.OneJson = False) -> None:
             stopped=done.stopped,
             removed=done.removed,
             started=done.started,
+            taken_back=done.taken_back,
             left=done.left,
             kept=done.kept,
         )
@@ -37,6 +38,7 @@ def run(name: Name = runs.LAST, json: common.OneJson = False) -> None:
         lines = [f"stopped {item}" for item in done.stopped]
         lines += [f"removed the container {item}" for item in done.removed]
         lines += [f"started {item} again" for item in done.started]
+        lines += [f"took back {item}" for item in done.taken_back]
         lines += done.left
         lines = lines or ["nothing was left to undo"]
         lines += [f"kept; to remove it: {item}" for item in done.kept]

@@ -1,4 +1,4 @@
-"""Prints the table: ``python -m tests.bench [--quick] [--model] [--remote] [--demo TRANSCRIPT]``.
+"""Prints the table: ``python -m tests.bench [--quick] [--model] [--remote] [--hosts] …``.
 
 See docs/benchmarks.md for the method.
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.bench import demo, model, remote, replays, start, steps
+from tests.bench import demo, hosts, model, remote, replays, ssh_commands, start, steps, transfers
 from tests.bench.rounds import say
 from tests.bench.table import Row, markdown
 
@@ -35,13 +35,22 @@ class Effort:
     """Of a run over ssh and its script; only where asked for."""
     chats: int
     """Rounds of runs that a model decides; only where asked for."""
+    fleets: int
+    """Rounds of facts of many hosts; only where asked for."""
 
 
 FULL = Effort(
-    starts=15, episodes=5, longest_naive=400, replays=3, replayed=(200, 2000), pairs=3, chats=5
+    starts=15,
+    episodes=5,
+    longest_naive=400,
+    replays=3,
+    replayed=(200, 2000),
+    pairs=3,
+    chats=5,
+    fleets=5,
 )
 QUICK = Effort(
-    starts=5, episodes=2, longest_naive=200, replays=2, replayed=(200,), pairs=2, chats=2
+    starts=5, episodes=2, longest_naive=200, replays=2, replayed=(200,), pairs=2, chats=2, fleets=2
 )
 
 
@@ -52,6 +61,7 @@ def main() -> None:
     parser.add_argument("--model", action="store_true", help="runs that a model decides too")
     parser.add_argument("--remote", action="store_true", help="story A over ssh too: minutes more")
     parser.add_argument("--demo", type=Path, metavar="TRANSCRIPT", help="a demo's run to split up")
+    parser.add_argument("--hosts", action="store_true", help="facts of sixteen hosts too")
     given = parser.parse_args()
     effort = QUICK if given.quick else FULL
     begin, before = time.monotonic(), os.getloadavg()[0]
@@ -62,6 +72,9 @@ def main() -> None:
         *replays.rows(effort.replays, effort.replayed),
         *demo.rows(given.demo),
         *remote.rows(effort.pairs if given.remote else 0),
+        *hosts.rows(effort.fleets if given.hosts else 0),
+        *transfers.rows(effort.fleets if given.hosts else 0),
+        *ssh_commands.rows(effort.fleets if given.hosts else 0),
     ]
     say("")
     sys.stdout.write(f"{_where(before, time.monotonic() - begin)}\n\n{markdown(table)}")

@@ -62,6 +62,7 @@ IMAGES = {
         Image("engine-shadowed", "lab/dgx-spark-sglang:shadowed", "engine-ready"),
         Image("engine-short", "lab/dgx-spark-sglang:short", "engine-fixed"),
         Image("glm", "lab/glm-flash:4.7", "engine-other"),
+        Image("bare-host", "lab/bare-host:latest", "base"),
         Image("spark", "lab/spark-host:latest", "base"),
     )
 }

@@ -71,7 +71,7 @@ def spark(folder: Path, *, name: str = "spark-1", known: bool = True) -> Iterato
     host = _lay_out(folder, name, known)
     docker_run("run", *_container(host, folder), ref)
     try:
-        _wait_for(host)
+        greets_soon(host.port, host.container)
         yield host
     finally:
         docker_run("rm", "--force", "--volumes", host.container)
@@ -162,12 +162,17 @@ def _uid() -> int:
     return os.getuid() or 1000
 
 
-def _wait_for(host: Spark) -> None:
+def greets_soon(port: int, container: str) -> None:
+    """Wait until a container's sshd greets.
+
+    Raises:
+        RuntimeError: it does not, or the container has ended; with its log.
+    """
     end = time.monotonic() + UP_S
-    while not _greets(host.port):
-        running = docker_run("inspect", "--format", "{{.State.Running}}", host.container).strip()
+    while not _greets(port):
+        running = docker_run("inspect", "--format", "{{.State.Running}}", container).strip()
         if running != "true" or time.monotonic() > end:
-            raise RuntimeError(f"no sshd:\n{docker_run('logs', host.container)}")
+            raise RuntimeError(f"no sshd:\n{docker_run('logs', container)}")
         time.sleep(0.05)
 
 

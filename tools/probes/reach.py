@@ -1,8 +1,8 @@
 """Which TCP ports of other hosts answer from here, by which of our addresses, and how fast.
 
 Run as ``python - MARKER '{"places": [[ADDRESS, PORT], ...], "limit_s": 3}'``; prints
-``MARKER [{"ok": ..., "ms": ..., "source": ..., "error": ...}, ...]``, one for each place. Nothing is
-sent on the connections. Python 3.8+, standard library only.
+``MARKER [{"ok": ..., "ms": ..., "source": ..., "error": ...}, ...]``, one for each place. Nothing
+is sent on the connections. Python 3.8+, standard library only.
 """
 
 import os
