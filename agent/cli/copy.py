@@ -6,7 +6,7 @@ goes on where it was: give the same command again. Every file is compared by its
 0 where all is there, 1 where it is not, 5 where a host cannot be reached. For example:
 
     bringup copy models/tiny spark-1:/srv/
-    bringup copy spark-1:/srv/tiny spark-2:/srv/ --direct 10.0.0.2
+    bringup copy spark-1:/srv/tiny spark-2:/srv/ --direct auto
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ from agent import inventory, settings
 from agent.cli import output
 from agent.cli.options import OneJson
 from agent.connect import connector_to
+from agent.doctor.ask import Fleet, ssh_port
+from agent.doctor.fast_link import FastLink, fastest
+from agent.inventory_parts import Member
 from agent.problems import Problem
 from tools.connectors.base import Connector
 from tools.connectors.docker import Docker
@@ -38,6 +41,9 @@ from tools.transfer_side import Place
 
 _REMOTE = re.compile(r"([^/:.~][^/:]*(?::\d+)?)(?:/([^/:]+))?:(.*)", re.DOTALL)
 NOT_ALL = 1
+AUTO = "auto"
+LOOK_S = 60.0
+"""How long a host may take to tell its addresses."""
 
 
 class PlaceError(Problem):
@@ -53,7 +59,8 @@ def run(
     direct: Annotated[
         str,
         typer.Option(
-            metavar="IP", help="TO's private address: not through here, and not encrypted."
+            metavar="IP|auto",
+            help="TO's private address, or the fastest: not through here, and not encrypted.",
         ),
     ] = "",
     quiet: Annotated[
@@ -66,17 +73,42 @@ def run(
     with ExitStack() as stack:
         begin = _place(source, stack.callback)
         end = _place(_named(to, source), stack.callback)
-        wish = Copy(begin, end, replace=replace, direct=direct, tag=tag, quiet_s=quiet)
+        link = _link(source, to) if direct == AUTO else FastLink(direct, "")
+        if direct == AUTO:
+            way = (link.address and f"direct by {link.why}") or f"through here: {link.why}"
+            output.say(f"copy: {way}")
+        wish = Copy(begin, end, replace=replace, direct=link.address, tag=tag, quiet_s=quiet)
         try:
             done = copy(wish, _telling(as_json=json))
         except ToolFailed as error:
             raise typer.Exit(output.complain(str(error), as_json=json, code=NOT_ALL)) from error
+        if link.why and not link.address:
+            done.why = link.why
     if json:
         output.document(**{**asdict(done), "to": str(end)})
         return
     seen = FilesCopied.model_validate({**asdict(done), "to": str(end)})
     kept = [f"  {name} is kept as {name}.before-{tag}\n" for name in done.replaced]
     output.write(f"{seen.headline()}\n{''.join(kept)}")
+
+
+def _link(source: str, to: str) -> FastLink:
+    """Return the fastest way from host to host, if both are some."""
+    ends = [_REMOTE.fullmatch(word) for word in (source, to)]
+    hosts = [_member(end[1]) for end in ends if end is not None and not end[2]]
+    if len({host.name for host in hosts}) != len(ends):
+        return FastLink("", "it is no copy from one host to another")
+    config = settings.load().ssh_config
+    port = ssh_port(hosts[1], str(config.expanduser()) if config else None)
+    fleet = Fleet(hosts, limit_s=LOOK_S)
+    try:
+        return fastest(fleet, port)
+    finally:
+        fleet.close()
+
+
+def _member(word: str) -> Member:
+    return inventory.one(word, inventory.found(settings.load().inventory))
 
 
 def _named(to: str, source: str) -> str:
@@ -95,8 +127,7 @@ def _place(text: str, later: Callable[[Callable[[], None]], object]) -> Place:
     if found is None:
         return Place(Local(), str(Path(text).expanduser().absolute()), sys.executable)
     host, container, path = found.groups()
-    member = inventory.one(host, inventory.found(settings.load().inventory))
-    reached: Connector = connector_to(member.host)
+    reached: Connector = connector_to(_member(host).host)
     later(reached.close)
     if container:
         reached = Docker(container, reached)
