@@ -6,7 +6,7 @@ import os
 import subprocess
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,8 +38,6 @@ class Bare:
         return self.root(INSTALLED).splitlines()
 
 
-CGROUPS = Path("/sys/fs/cgroup")
-"""Shared with a machine that is able; a folder too many there, and our engine counts nothing."""
 CAPABILITIES = ("SYS_ADMIN", "NET_ADMIN", "SYS_PTRACE", "SYS_MODULE", "SYSLOG", "MKNOD")
 """What a Docker daemon needs besides what a container has."""
 
@@ -61,7 +59,6 @@ def bare(folder: Path, *, able: bool = False) -> Iterator[Bare]:
         able: whether a Docker daemon can run on it, with a network of its own.
     """
     ref = image("bare-host")
-    groups = set(CGROUPS.iterdir())
     remove_orphans()
     port = free_port()
     host = Bare(f"bringup-lab-bare-{uuid.uuid4().hex[:8]}", port, folder / "ssh_config")
@@ -89,9 +86,6 @@ def bare(folder: Path, *, able: bool = False) -> Iterator[Bare]:
         yield host
     finally:
         docker_run("rm", "--force", "--volumes", host.container)
-        for made in set(CGROUPS.iterdir()) - groups:  # by the Docker package's start script
-            with suppress(OSError):
-                made.rmdir()
 
 
 def _client(user: str, port: int, folder: Path) -> str:
