@@ -19,7 +19,9 @@ from agent.control import CONTROLS, Ask
 from agent.fold import View
 from agent.site import site_of
 from agent.values import CallStatus, ToolCall
+from agent.ways_back import way_back
 from tools.base import Risk, Subject
+from tools.host_changes import TakeBack
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ def judge(view: View, call: ToolCall, risk: Risk, touches: tuple[Subject, ...]) 
             "fix (a diagnosis id), advance (an unmet check), recover (a call id) or requested",
         )
     ruling = rule(view, call, touches)
+    if ruling.go and call.tool == TakeBack().name:
+        ruling = _taken_back(view, call)
     if not ruling.go or purpose.kind == "recover":
         return ruling
     return _no_open_fix(view, call, touches)
@@ -148,6 +152,17 @@ def _recover(view: View, call: ToolCall, touches: tuple[Subject, ...]) -> Ruling
     foreign = ", ".join(str(subject) for subject in touches if subject not in own)
     if foreign:
         return Ruling(False, f"{purpose.ref} had no effect on {foreign}")
+    return GO
+
+
+def _taken_back(view: View, call: ToolCall) -> Ruling:
+    """A change is taken back by what its own result says, and by nothing that a brain makes up."""
+    record = view.calls.get(call.args["call"])
+    wanted = way_back(record) if record and record.call.target == call.target else None
+    if wanted is None:
+        return Ruling(False, f"{call.args['call']} changed nothing here that can be taken back")
+    if call.args != wanted:
+        return Ruling(False, f"what {call.tool} takes back of {wanted['call']} is {wanted}")
     return GO
 
 

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from agent.engine import carry_out
 from agent.records import CallRecord
 from agent.run import Run
 from agent.values import CallStatus, Purpose, ToolCall
-from tools.host_changes import (
-    AddToGroup,
-    MakeEnvironment,
-    SetLimits,
-    TakeBack,
-)
-from tools.nvidia_runtime import ConfigureDockerRuntime
+from agent.ways_back import WAYS_BACK, way_back
+from tools.host_changes import TakeBack
 from tools.os_packages import InstallPackages
 
 
@@ -39,7 +33,7 @@ def take_all_back(run: Run) -> tuple[list[str], list[str]]:
         if record.status is not CallStatus.OK:
             left += _not_known(record)
             continue
-        args = WAYS_BACK[record.call.tool](record.observation)
+        args = way_back(record)
         if args is None:
             continue  # it had changed nothing
         if carry_out(run, _call(record, args)) is CallStatus.OK:
@@ -61,45 +55,8 @@ def _not_known(record: CallRecord) -> list[str]:
 def _call(record: CallRecord, args: dict[str, Any]) -> ToolCall:
     return ToolCall(
         tool=TakeBack().name,
-        args={**args, "call": record.call.id},
+        args=args,
         target=record.call.target,
         purpose=Purpose(kind="recover", ref=record.call.id),
         why="the run takes back what it did",
     )
-
-
-Way = Callable[[dict[str, Any]], dict[str, Any] | None]
-
-
-def _packages(seen: dict[str, Any]) -> dict[str, Any] | None:
-    names = [str(item).split()[0] for item in seen["new"]]
-    return {"what": "packages", "names": names} if names else None
-
-
-def _environment(seen: dict[str, Any]) -> dict[str, Any] | None:
-    return {"what": "environment", "names": [seen["folder"]]}
-
-
-def _group(seen: dict[str, Any]) -> dict[str, Any] | None:
-    if seen["was_member"]:
-        return None
-    return {"what": "group", "names": [seen["group"], seen["user"]]}
-
-
-def _limits(seen: dict[str, Any]) -> dict[str, Any] | None:
-    return {"what": "limits", "names": [seen["path"], *filter(None, [seen["backup"]])]}
-
-
-def _runtime(seen: dict[str, Any]) -> dict[str, Any] | None:
-    names = [seen["path"], seen["written"], *filter(None, [seen["backup"]])]
-    return {"what": "runtime", "names": names}
-
-
-WAYS_BACK: dict[str, Way] = {
-    InstallPackages().name: _packages,
-    MakeEnvironment().name: _environment,
-    AddToGroup().name: _group,
-    SetLimits().name: _limits,
-    ConfigureDockerRuntime().name: _runtime,
-}
-"""What takes a change back, by what its result says; ``None`` where nothing was changed."""

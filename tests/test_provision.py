@@ -92,6 +92,34 @@ def test_the_commands_name_who_and_what() -> None:
     assert "'* hard memlock 64'" in limits[0]
 
 
+def test_what_a_host_calls_itself_is_no_command() -> None:
+    seen = recorded("bare", os_name="Evil OS `reboot`; rm -rf /$(id) (1.0)" * 9, user="a;b")
+    (driver,) = commands_for("driver_works", site(), seen)
+    assert driver.startswith("install the NVIDIA driver of Evil OS reboot rm -rf (id) (1.0)Evil")
+    assert len(driver) < 120
+    assert not set("`;$/") & set(driver)
+    seen = recorded("sudo_wants_a_password", user="a b; reboot")
+    assert commands_for("docker_allowed", site(), seen) == ("sudo usermod -aG docker 'a b reboot'",)
+
+
+def test_many_containers_are_counted() -> None:
+    names = tuple(f"container-with-a-long-name-{number}" for number in range(20))
+    seen = recorded("docker_and_imitated_gpu", docker_running=names, docker_runtimes=("runc",))
+    commands = commands_for("gpu_in_containers", site(), seen)
+    assert commands[-1].endswith(f"{names[4]}, and 15 more")
+    assert find("operator_step").args_type.model_validate({"commands": commands})
+    seen = seen.model_copy(update={"docker_running": names[:5]})
+    assert commands_for("gpu_in_containers", site(), seen)[-1].endswith(names[4])
+
+
+def test_the_key_is_compared_where_only_its_user_writes() -> None:
+    seen = recorded("docker_and_imitated_gpu", toolkit="")
+    commands = commands_for("toolkit_installed", site(), seen)
+    keys = [line for line in commands if "nvidia.asc" in line]
+    assert keys
+    assert all("~/nvidia.asc" in line for line in keys)
+
+
 def test_a_new_login_is_waited_for_where_ours_cannot_be_opened_anew() -> None:
     seen = recorded("bare", docker="Docker 20", dockerd=True, groups_next=("worker", "docker"))
     assert "this login does not have the group docker" in verdict("docker_allowed", seen)[1]

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from tools.base import Args, CallContext, Observation, Risk, Subject, Tool
 from tools.command import Command, Result
+from tools.docker import ContainerName
 from tools.errors import ToolFailed
 from tools.host import HOST
 from tools.host_readiness import Folder
@@ -182,6 +183,9 @@ class TakeBackArgs(Args):
     names: tuple[Annotated[str, Field(pattern=r"^[^-\x00-\x1f][^\x00-\x1f]*$")], ...] = Field(
         min_length=1, description="As its result has them."
     )
+    running: tuple[ContainerName, ...] = Field(
+        default=(), description="Of the change: containers that may stop."
+    )
 
 
 class TakenBack(Observation):
@@ -202,12 +206,15 @@ class TakeBack(Tool[TakeBackArgs, TakenBack]):
     always_asks = True
 
     def title(self, args: TakeBackArgs) -> str:
-        """Name what goes."""
-        return f"Take back {args.what} of {args.call}: {', '.join(args.names)}."
+        """Name what goes, and what stops by it."""
+        stops = f"; these stop: {', '.join(args.running)}" if args.running else ""
+        return f"Take back {args.what} of {args.call}: {', '.join(args.names)}{stops}."
 
     def command(self, args: TakeBackArgs, call: CallContext) -> Command:
         """Return the script, which removes nothing that others have come to need."""
         words = (args.what, f"{call.run_id}-{args.call}", *args.names)
+        if args.what == "runtime":
+            words += ("--", *args.running)
         return script(call, "take_back", words, ("provision_common",), INSTALL_S)
 
     def parse(self, args: TakeBackArgs, call: CallContext, result: Result) -> TakenBack:

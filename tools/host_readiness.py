@@ -75,7 +75,6 @@ class Readiness(Observation):
     nofile: str = ""
     limits: str = ""
     """Our file of limits."""
-    daemon_json: str = ""
 
     @property
     def may_change(self) -> bool:

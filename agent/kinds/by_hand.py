@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+
 from agent import provisioning
 from agent.host_checks import INSTALLED, OURS, goal_of, readiness_of
 from agent.kinds.base import Case, FixPlan, Hypothesis
@@ -9,6 +12,9 @@ from agent.site import Site
 from agent.values import ToolCall
 from tools.host_changes import OperatorStep
 from tools.host_readiness import Readiness
+
+MOST_NAMED = 5
+"""Containers that are named in a command's remark; the others are counted."""
 
 
 def explain(case: Case) -> Hypothesis:
@@ -31,12 +37,12 @@ def commands_for(check: str, site: Site, seen: Readiness) -> tuple[str, ...]:
     """Return what a person types for a check to hold; empty where nobody knows."""
     words = provisioning.load().operator
     goal = goal_of(site)
-    running = ", ".join(seen.docker_running)
+    running = _some(seen.docker_running)
     stops = f"stops these containers: {running}" if running else "no container runs now"
     filled = {
-        "user": seen.user,
+        "user": shlex.quote(_plain(seen.user)),
         "group": "docker",
-        "os": seen.os_name,
+        "os": _plain(seen.os_name),
         "memlock": goal.memlock,
         "nofile": goal.nofile,
         "running": "containers go on running (live-restore)" if seen.live_restore else stops,
@@ -56,6 +62,18 @@ def commands_for(check: str, site: Site, seen: Readiness) -> tuple[str, ...]:
         rest = {"driver_works": (driver,), "gpu_in_containers": words.runtime}
         templates = rest.get(check, ())
     return tuple(_filled(text, filled) for text in templates)
+
+
+def _plain(text: str) -> str:
+    """Return what may stand in a command of what a host calls itself."""
+    return re.sub(r"[^A-Za-z0-9 ._@()-]", "", text)[:60]
+
+
+def _some(names: tuple[str, ...]) -> str:
+    """Name a few, and say how many there are besides."""
+    first = ", ".join(map(_plain, names[:MOST_NAMED]))
+    more = len(names) - MOST_NAMED
+    return f"{first}, and {more} more" if more > 0 else first
 
 
 def _install(check: str, seen: Readiness) -> tuple[str, ...]:

@@ -24,52 +24,57 @@ restart() {
 }
 
 put_back() {
-  if [ -e "$kept" ]; then as_root mv -f -- "$kept" "$file"; else as_root rm -f -- "$file"; fi
+  if there "$kept"; then as_root mv -f -- "$kept" "$file"; else as_root rm -f -- "$file"; fi
   as_root rm -f -- "$ours"
-  restart
 }
 
-if [ ! -e "$ours" ]; then
-  running=$(limited 10 docker ps --format '{{.Names}}' </dev/null) || refuse "Docker does not answer"
-  live=$(limited 10 docker info --format '{{.LiveRestoreEnabled}}' </dev/null 2>/dev/null)
-  [ "$live" = true ] || for name in $running; do
-    case " $* " in
-      *" $name "*) ;;
-      *) refuse "the container $name runs by now, and would stop; nothing was changed" ;;
-    esac
-  done
-  new=$(python3 -I -c '
-import json, sys
+# A call that broke off after its file took the place of the old one has the two alike.
+if ! as_root cmp -s -- "$file" "$ours"; then
+  as_root test -L "$file" && refuse "$file is a link to another file; nothing was changed"
+  others=$(others_running "$@") || refuse "Docker does not answer"
+  [ -z "$others" ] || outlive_docker ||
+    refuse "containers run by now that would stop: ${others% }; nothing was changed"
+  as_root mkdir -p "${file%/*}"
+  # It has the mode and the owner of the old one, whose content is nobody's but root's to see.
+  as_root python3 -I -c '
+import json, os, sys
+old, new = sys.argv[1:]
 try:
-    with open(sys.argv[1], encoding="utf-8") as file:
-        text = file.read()
+    with open(old, encoding="utf-8") as file:
+        text, had = file.read(), os.fstat(file.fileno())
 except FileNotFoundError:
-    text = "{}"
+    text, had = "{}", None
 data = json.loads(text or "{}")
 known = data.setdefault("runtimes", {})
 known.setdefault("nvidia", {"path": "nvidia-container-runtime", "args": []})
-print(json.dumps(data, indent=4))
-' "$file" 2>/dev/null) || refuse "$file is not the JSON that Docker reads; nothing was changed"
-  as_root mkdir -p "${file%/*}"
-  if [ -e "$file" ]; then
+if os.path.lexists(new):
+    os.unlink(new)
+flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+with os.fdopen(os.open(new, flags, 0o600), "w", encoding="utf-8") as file:
+    file.write(json.dumps(data, indent=4) + "\n")
+    os.fchmod(file.fileno(), had.st_mode & 0o777 if had else 0o644)
+    if had:
+        os.fchown(file.fileno(), had.st_uid, had.st_gid)
+' "$file" "$file.tmp" 2>/dev/null ||
+    refuse "$file is not the JSON that Docker reads; nothing was changed"
+  if there "$file"; then
     as_root cp -p -- "$file" "$kept" || refuse "$file cannot be kept; nothing was changed"
   fi
-  # shellcheck disable=SC2016
-  as_root sh -c 'umask 022; printf "%s\n" "$2" >"$1.tmp" && mv "$1.tmp" "$1" && cp "$1" "$3"' \
-    sh "$file" "$new" "$ours" || refuse "$file cannot be written"
+  as_root cp -p -- "$file.tmp" "$ours" && as_root mv -f -- "$file.tmp" "$file" ||
+    refuse "$file cannot be written"
 fi
 if dockerd --help 2>/dev/null | grep -q -e --validate; then
   said=$(as_root dockerd --validate --config-file "$file" 2>&1) || {
-    if [ -e "$kept" ]; then as_root mv -f -- "$kept" "$file"; else as_root rm -f -- "$file"; fi
-    as_root rm -f -- "$ours"
+    put_back
     refuse "Docker does not take the new $file: $said; what was there is back"
   }
 fi
 if ! restart; then
-  put_back && refuse "Docker did not answer with the new $file; what was there is back"
+  put_back
+  restart && refuse "Docker did not answer with the new $file; what was there is back"
   refuse "Docker did not answer with the new $file, and not with the old one either, which is back"
 fi
 say path "$file"
-[ -e "$kept" ] && say backup "$kept"
+there "$kept" && say backup "$kept"
 say written "$ours"
 say end 1

@@ -1,6 +1,7 @@
 # Writes our file of login limits: MARKER ROOT CALL MEMLOCK NOFILE. What was there is kept beside it.
 # A limit that nobody can raise here (a container without CAP_SYS_RESOURCE) would make pam_limits
 # refuse every login, so it is tried first, or has to be within what the first process may have.
+# `*` is not root: root's limits are set only where root logs in, whose own were looked at.
 
 marker=$1 call=$3 memlock=$4 nofile=$5
 file=/etc/security/limits.d/90-bringup.conf
@@ -24,12 +25,16 @@ was changed"
 within "locked memory" "$memlock" 1024 || can_be l "$memlock" memlock
 within "open files" "$nofile" 1 || can_be n "$nofile" nofile
 new="# Written by bringup, call $call."
-for who in '*' root; do
+everyone='*'
+[ "$(id -u)" != 0 ] || everyone='* root'
+set -f
+for who in $everyone; do
   for kind in hard soft; do
     new=$(printf '%s\n%s %s memlock %s\n%s %s nofile %s' "$new" \
       "$who" "$kind" "$memlock" "$who" "$kind" "$nofile")
   done
 done
+set +f
 kept=/etc/security/.bringup-$call.conf
 if [ -e "$file" ] && ! grep -q "call $call\.\$" "$file"; then
   as_root cp -p -- "$file" "$kept" || refuse "$file cannot be kept; nothing was changed"

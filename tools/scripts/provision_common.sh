@@ -71,3 +71,22 @@ installed() {  # every package that is installed now, as NAME:ARCHITECTURE VERSI
   dpkg-query -W -f '${db:Status-Status} ${Package}:${Architecture} ${Version}\n' 2>/dev/null |
     sed -n 's/^installed //p' | LC_ALL=C sort
 }
+
+there() {  # PATH: whether it is there, also where only root may look
+  as_root test -e "$1"
+}
+
+docker_says() {  # WORD...: asks Docker as root, who may also after a membership has ended
+  if has timeout; then as_root timeout 10 docker "$@"; else as_root docker "$@"; fi 2>/dev/null
+}
+
+others_running() {  # NAME...: prints the containers that run and are none of these
+  running=$(docker_says ps --format '{{.Names}}') || return 1
+  for one in $running; do
+    case " $* " in *" $one "*) ;; *) printf '%s ' "$one" ;; esac
+  done
+}
+
+outlive_docker() {  # whether containers go on running where the daemon is started anew
+  [ "$(docker_says info --format '{{.LiveRestoreEnabled}}')" = true ]
+}

@@ -66,5 +66,4 @@ has nvidia-ctk && say toolkit "$(nvidia-ctk --version 2>&1 | head -n 1)"
 say memlock "$(ulimit -H -l 2>&1)"
 say nofile "$(ulimit -H -n 2>&1)"
 [ -r /etc/security/limits.d/90-bringup.conf ] && tell limits </etc/security/limits.d/90-bringup.conf
-[ -r /etc/docker/daemon.json ] && tell daemon_json </etc/docker/daemon.json
 say end 1
