@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agent.doctor.findings import findings
 from tests.lab.need import need
-from tools.command import Command, Ending, Result
+from tools.command import Command, Ending, OnOutput, Result
 from tools.connectors.base import Connector
 from tools.connectors.local import Local
 from tools.machine import MachineFacts, machine_command, read_machine
@@ -27,6 +27,26 @@ def recorded(name: str) -> MachineFacts:
     case = json.loads((CASES / f"{name}.json").read_text("utf-8"))
     result = Result(**{**case["result"], "ending": Ending(case["result"]["ending"])})
     return read_machine(result, case["marker"])
+
+
+class Retold:
+    """A host that answers as a recorded machine did, with some words replaced by others."""
+
+    name = "retold"
+
+    def __init__(self, case: str, changed: Mapping[str, str]) -> None:
+        self._case = json.loads((CASES / f"{case}.json").read_text("utf-8"))
+        self._changed = changed
+
+    def run(self, command: Command, on_output: OnOutput | None = None) -> Result:
+        text: str = self._case["result"]["stdout"]
+        for old, new in {self._case["marker"]: command.argv[3], **self._changed}.items():
+            assert old in text
+            text = text.replace(old, new)
+        return Result(Ending.EXITED, code=0, stdout=text, duration_s=0.1)
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 def ask(

@@ -136,6 +136,12 @@ FOUND: dict[str, tuple[MachineFacts, str]] = {
         ),
         "/data has 2048.0 GiB",
     ),
+    "models_no_room": (
+        GOOD.model_copy(
+            update={"disks": (DISK.model_copy(update={"total_mib": 61440, "free_mib": 40960}),)}
+        ),
+        "40.0 GiB of 60.0 GiB",
+    ),
     "memlock_low": (
         rdma(PORT).model_copy(update={"limits": Limits(memlock_kib=8192)}),
         "8192 KiB",

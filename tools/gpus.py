@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tools.gpu_parts import Gpu, Gpus, Holder, MigSlice
+from tools.machine_commands import plain_words
 from tools.machine_parts import Problem
-from tools.machine_processes import Seen, container_name, plain_words
+from tools.machine_processes import Seen, container_name
 from tools.machine_text import Part, decimal, whole
 
 _TAG = re.compile(r'\s*<(/?)(\w+)(?:\s+id="([^"]*)")?\s*>(?:(.*)</\2>)?\s*')
@@ -20,6 +21,8 @@ _NOT_OWN = ("N/A", "[N/A]", "Not Supported", "[Not Supported]")
 _KERNEL_DRIVER = re.compile(r"Kernel Module(?: for \S+)?\s+(\d+\.\d+(?:\.\d+)?)")
 _LIBRARY = re.compile(r"libcuda\.so\.(\d+\.\d+(?:\.\d+)?)$")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_DEEPEST = 40
+"""Tags within each other; a report has eight."""
 
 
 @dataclass
@@ -108,7 +111,7 @@ def _read(text: str) -> _Block:
             del stack[depth:]
         elif value is not None and not closing:
             stack[-1][1].values.setdefault(_path(stack, name), value.strip())
-        elif not closing:
+        elif not closing and len(stack) < _DEEPEST:
             stack.append((name, _inner(stack[-1][1], name, identity)))
     return top
 
@@ -141,8 +144,9 @@ def _capabilities(part: Part) -> dict[int, str]:
     found = {}
     for line in part.lines:
         index, _, capability = (word.strip() for word in line.partition(","))
-        if index.isdigit() and re.fullmatch(r"\d+\.\d+", capability):
-            found[int(index)] = capability
+        number = whole(index)
+        if number is not None and re.fullmatch(r"\d+\.\d+", capability):
+            found[number] = capability
     return found
 
 
@@ -155,7 +159,10 @@ def _gpu(
 ) -> Gpu:
     holders = tuple(_holder(row, seen, names) for row in block.of("process_info"))
     total = block.number("fb_memory_usage/total")
-    unified = total is None and block.values.get("fb_memory_usage/total") in _NOT_OWN
+    mig = _switch(block.get("mig_mode/current_mig"))
+    # Of a GPU that is divided, the driver may tell the memory of the parts alone.
+    told = block.values.get("fb_memory_usage/total")
+    unified = total is None and told in _NOT_OWN and mig != "on"
     used = block.number("fb_memory_usage/used")
     if unified:
         used = sum(holder.mib or 0 for holder in holders)
@@ -174,7 +181,7 @@ def _gpu(
         temperature_c=block.number("temperature/gpu_temp"),
         power_w=_watts(block, "average_power_draw", "instant_power_draw", "power_draw"),
         power_limit_w=_watts(block, "current_power_limit", "power_limit"),
-        mig=_switch(block.get("mig_mode/current_mig")),
+        mig=mig,
         mig_slices=tuple(_slice(row) for row in block.of("mig_device")),
         ecc=_switch(block.get("ecc_mode/current_ecc")),
         ecc_uncorrected=_uncorrected(block),
@@ -240,7 +247,7 @@ def _links(text: str, count: int) -> tuple[str, ...]:
     found = []
     for line in _COLOUR.sub("", text).split("\n"):
         cells = [cell.strip() for cell in line.split("\t")]
-        row = re.fullmatch(r"GPU(\d+)", cells[0])
+        row = re.fullmatch(r"GPU(\d{1,4})", cells[0])
         if row is None:
             continue
         index = int(row[1])

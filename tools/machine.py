@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from tools.base import Observation
 from tools.command import Command, Result
+from tools.errors import BadReply
 from tools.machine_parts import (
     Cache,
     Clock,
@@ -35,6 +36,8 @@ LIMIT_S = 40.0
 """For the whole script; each slow part has a limit of its own below that."""
 SLOW_S = 8
 """A driver that is loaded for each question takes some seconds for eight GPUs."""
+_ODD = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+"""What a parser may raise on an answer that no machine gives; pydantic's errors among them."""
 
 
 class MachineFacts(Observation):
@@ -100,10 +103,14 @@ def read_machine(
         received_at: our clock when its result came back.
 
     Raises:
-        BadReply: nothing of the answer came.
+        BadReply: nothing of the answer came, or it cannot be read.
         ToolFailed: there is no ``sh``, or the script ended at once.
     """
-    found, problems = read_parts(parts_of(marker, result), sent_at, received_at)
+    try:
+        found, problems = read_parts(parts_of(marker, result), sent_at, received_at)
+    except _ODD as error:
+        kind = type(error).__name__
+        raise BadReply(f"the machine's answer cannot be read ({kind}: {error!s:.200})") from error
     return MachineFacts(**found, problems=tuple(problems), took_s=result.duration_s or None)
 
 
@@ -118,7 +125,7 @@ def headline(facts: MachineFacts) -> str:
         words.append(f"{cpu.cores} CPUs")
     if memory and memory.total_mib:
         unified = " unified" if memory.unified else ""
-        words.append(f"{memory.available_mib} of {memory.total_mib} MiB{unified} memory free")
+        words.append(f"{memory.free_mib} of {memory.usable_mib} MiB{unified} memory free")
     words.append(_gpu_words(facts.gpus))
     if facts.docker:
         words.append(f"Docker {facts.docker.server or 'unusable'}")

@@ -7,7 +7,7 @@ import re
 from tools.machine_parts import Cache, Disk, Problem
 from tools.machine_text import MISSING, OUT_OF_TIME, Part, mib_of_kib, whole
 
-_NUMBERS = re.compile(r"(\d+) +(\d+) +(-?\d+) +(?:\d+%|-) +(/.*)$")
+_NUMBERS = re.compile(r"(?<!\S)(\d{1,20}) +(\d{1,20}) +(-?\d{1,20}) +(?:\d{1,3}%|-) +(/.*)$")
 """Blocks, used, available, capacity and the mount point, in rows of ``df -Pk``."""
 
 

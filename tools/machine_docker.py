@@ -23,7 +23,7 @@ def docker_of(part: Part, images: Part) -> tuple[Docker | None, list[Problem]]:
         return None, [problem for problem in [part.problem("docker")] if problem]
     version, info = _row(part, "version"), _row(part, "info")
     server = _inner(version, "Server")
-    devices = [row for row in info.get("DiscoveredDevices") or () if isinstance(row, dict)]
+    devices = [row for row in _list(info, "DiscoveredDevices") if isinstance(row, dict)]
     count, size = _images(images)
     docker = Docker(
         client=str(_inner(version, "Client").get("Version", "")),
@@ -35,7 +35,7 @@ def docker_of(part: Part, images: Part) -> tuple[Docker | None, list[Problem]]:
         cdi=tuple(str(row.get("ID", "")) for row in devices) or tuple(part.values("cdi")),
         toolkit=part.value("toolkit").rpartition(" ")[2],
         cgroup=str(info.get("CgroupVersion") or ""),
-        rootless=any("rootless" in str(word) for word in info.get("SecurityOptions") or ()),
+        rootless=any("rootless" in str(word) for word in _list(info, "SecurityOptions")),
         images=whole(str(info.get("Images", ""))) if count is None else count,
         images_mib=size,
         containers=whole(str(info.get("Containers", ""))),
@@ -99,7 +99,7 @@ def _images(part: Part) -> tuple[int | None, int | None]:
 def _words(line: str) -> list[Any]:
     try:
         return [json.loads(word) for word in line.split(" ")]
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
 
 
@@ -118,9 +118,14 @@ def _row(part: Part, word: str) -> dict[str, Any]:
 def _object(text: str) -> dict[str, Any]:
     try:
         row = json.loads(text) if text else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return row if isinstance(row, dict) else {}
+
+
+def _list(row: dict[str, Any], key: str) -> list[Any]:
+    inner = row.get(key)
+    return inner if isinstance(inner, list) else []
 
 
 def _inner(row: dict[str, Any], key: str) -> dict[str, Any]:

@@ -81,10 +81,9 @@ def cpu_of(part: Part) -> Cpu:
     named = by_words(part.lines, ":")
     models = (named.get(key, "") for key in ("Model name", "model name", "Model", "Hardware"))
     cores = whole(part.value("nproc")) or whole(part.value("count")) or None
-    quota = part.value("quota").split()
-    limit = None
-    if len(quota) == 2 and quota[0].isdigit() and quota[1].isdigit() and int(quota[1]):
-        limit = int(quota[0]) / int(quota[1])
+    quota, _, period = part.value("quota").partition(" ")
+    most, every = whole(quota), whole(period)
+    limit = most / every if most and every and most > 0 and every > 0 else None
     fewer = limit is not None and (cores is None or limit < cores)
     return Cpu(
         model=next((model for model in models if model not in ("", "-")), ""),
@@ -123,8 +122,10 @@ def _group_limit(part: Part, total: int) -> tuple[int | None, int | None]:
     if limit is None or limit >= total:
         return None, None
     used = mib_of_bytes(part.value("cgroup_current") or part.value("cgroup_usage_in_bytes"))
-    cached = mib_of_bytes(part.value("cgroup_inactive_file")) or 0
-    return limit, None if used is None else max(used - cached, 0)
+    cached = mib_of_bytes(
+        part.value("cgroup_inactive_file") or part.value("cgroup_total_inactive_file")
+    )
+    return limit, None if used is None else max(used - (cached or 0), 0)
 
 
 def limits_of(part: Part, shm_mib: int | None) -> Limits:
@@ -167,5 +168,5 @@ def clock_of(
 
 def _epoch(text: str) -> float | None:
     """Return seconds since 1970; busybox prints no fraction, or its format as it is."""
-    match = re.match(r"\d+(\.\d+)?", text.strip())
+    match = re.match(r"\d{1,12}(\.\d+)?(?!\d)", text.strip())
     return float(match[0]) if match else None

@@ -90,9 +90,11 @@ def _nodes(part: Part) -> tuple[str, ...]:
 def _roce_v2(entries: list[list[str]]) -> tuple[int, ...]:
     """Return the indices that ``NCCL_IB_GID_INDEX`` may name: RoCE v2 over IPv4."""
     return tuple(
-        int(index)
+        number
         for index, value, kind, _ in entries
-        if index.isdigit() and "v2" in kind.lower() and value.lower().startswith(_MAPPED)
+        if (number := whole(index)) is not None
+        and "v2" in kind.lower()
+        and value.lower().startswith(_MAPPED)
     )
 
 

@@ -97,7 +97,7 @@ class Process(Observation):
     pid: int
     user: str = ""
     command: str = ""
-    """Its words, shortened; values that look like secrets are left out."""
+    """The words that say what runs; all others are left out, since they may be secrets."""
     mib: int | None = None
     """Resident memory."""
     container: str = ""
@@ -123,6 +123,22 @@ class Memory(Observation):
     """Kept for huge pages, so not to be had otherwise."""
     holders: tuple[Process, ...] = ()
     """Who holds most, largest first."""
+
+    @property
+    def usable_mib(self) -> int | None:
+        """What there is for programs here: all of it, or what a control group leaves."""
+        return _least(self.total_mib, self.limit_mib)
+
+    @property
+    def free_mib(self) -> int | None:
+        """What of that can still be taken without swapping."""
+        if self.limit_mib is None or self.limit_used_mib is None:
+            return _least(self.available_mib, self.limit_mib)
+        return _least(self.available_mib, max(self.limit_mib - self.limit_used_mib, 0))
+
+
+def _least(*sizes: int | None) -> int | None:
+    return min((size for size in sizes if size is not None), default=None)
 
 
 class Service(Observation):

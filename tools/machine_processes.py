@@ -5,16 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from tools.machine_commands import plain_words
 from tools.machine_parts import Process
 from tools.machine_text import Part, mib_of_kib, whole
 
-MOST_WORDS = 120
 MOST_HOLDERS = 8
-_SECRET = re.compile(
-    r"(?i)((?:^|[\s-])[\w-]*(?:api[_-]?key|token|passw(?:or)?d|secret|credentials?)(?:=|\s+))"
-    r"(?:\"[^\"]*\"|'[^']*'|\S+)"
-)
-_USER_IN_URL = re.compile(r"(://)[^/\s@]+@")
 _DOCKER = re.compile(r"(?<![0-9a-f])([0-9a-f]{64})(?![0-9a-f])")
 _LXC = re.compile(r"(?:/lxc/|lxc\.payload\.)([\w.-]+)")
 
@@ -61,13 +56,6 @@ def holders(seen: list[Seen], names: dict[str, str]) -> tuple[Process, ...]:
 def container_name(found: str, names: dict[str, str]) -> str:
     """Return a container's name, else what is known of it, short."""
     return names.get(found, found[:12] if _DOCKER.fullmatch(found) else found)
-
-
-def plain_words(words: str) -> str:
-    """Return a command for people: short, and without what looks like a secret."""
-    words = _SECRET.sub(r"\1***", " ".join(words.split()))
-    words = _USER_IN_URL.sub(r"\1***@", words)
-    return words if len(words) <= MOST_WORDS else f"{words[: MOST_WORDS - 1]}…"
 
 
 def _container(group: str) -> str:

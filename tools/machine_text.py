@@ -10,9 +10,9 @@ from tools.command import Ending, Result
 from tools.errors import BadReply, ToolFailed
 from tools.machine_parts import Problem, Trouble
 
-_PART = r" ([a-z_]+)=(?:\x02\n([^\x03]*?)(?:\n\x03|\Z)|([^\n\x02]*))"
-"""What follows the marker: a key and its text, or a key and its value."""
-_ENDED = re.compile(r"\n?ended (\d+)\s*\Z")
+_PART = r" ([a-z_]+)=(?:\x02\n([^\x03]*)\x03?|([^\n\x02]*))"
+"""What follows the marker: a key and its text, or a key and its value. No text is read twice."""
+_ENDED = re.compile(r"\n?ended (\d{1,9})\s*\Z")
 
 MISSING, DENIED = 127, 126
 OUT_OF_TIME = (124, 137, 143)
@@ -93,7 +93,8 @@ def parts_of(marker: str, result: Result) -> dict[str, Part]:
         if value or not text:
             found[key] = Part(value.strip(), 0)
         else:
-            found[key] = Part(text[: end.start()] if end else text, int(end[1]) if end else None)
+            told = text[: end.start()] if end else text.removesuffix("\n")
+            found[key] = Part(told, int(end[1]) if end else None)
     if found:
         return found
     if result.ending is Ending.EXITED and result.code in (MISSING, DENIED):

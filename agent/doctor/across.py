@@ -140,9 +140,9 @@ def _gids(machines: Fleet) -> Iterator[Hit]:
 
 def _memory(machines: Fleet) -> Iterator[Hit]:
     sizes = {
-        name: facts.memory.total_mib
+        name: facts.memory.usable_mib
         for name, facts in machines.items()
-        if facts.memory and facts.memory.total_mib
+        if facts.memory and facts.memory.usable_mib
     }
     if sizes and min(sizes.values()) * (100 + _MEMORY_PERCENT) < max(sizes.values()) * 100:
         yield _hit("differ_memory", {name: gib(size) for name, size in sizes.items()})

@@ -78,7 +78,8 @@ def check_up(
     """
     answers = fleet.facts(lambda standing: tell("asking", standing))
     between = _between(fleet, answers, port_of, tell) if ways else Between()
-    found = {answer.member.name: _findings(answer, known) for answer in answers}
+    together = len(answers) > 1
+    found = {it.member.name: _findings(it, known, together=together) for it in answers}
     facts = {it.member.name: it.facts for it in answers if it.facts is not None}
     shared = [*across(facts), *findings_between(between)]
     return Checkup(answers, found, shared, between)
@@ -110,9 +111,11 @@ def _between(fleet: Fleet, answers: Sequence[Answer], port_of: PortOf, tell: Tel
     return Between(tuple(links), tuple(not_tried))
 
 
-def _findings(answer: Answer, known: Sequence[str]) -> list[Finding]:
+def _findings(answer: Answer, known: Sequence[str], *, together: bool) -> list[Finding]:
     if answer.facts is not None:
-        found = [*findings(answer.facts), *findings_listed(answer.member, answer.facts)]
+        linked = together or bool(answer.member.nic)
+        found = findings(answer.facts, linked=linked)
+        found += findings_listed(answer.member, answer.facts)
         return sorted(found, key=lambda finding: LEVELS.index(finding.level))
     if answer.reached:
         return [

@@ -121,10 +121,11 @@ def _kinds(links: tuple[str, ...]) -> str:
 def _memory(a: MachineFacts, b: MachineFacts) -> Iterator[_Lack]:
     if a.memory is None or b.memory is None:
         return
-    if _less(a.memory.total_mib, b.memory.total_mib):
-        yield _Lack("memory", gib(a.memory.total_mib), gib(b.memory.total_mib))
-    elif _less(a.memory.available_mib, b.memory.available_mib):
-        yield _Lack("memory_free", gib(a.memory.available_mib), gib(b.memory.available_mib))
+    theirs, ours = a.memory, b.memory
+    if _less(theirs.usable_mib, ours.usable_mib):
+        yield _Lack("memory", gib(theirs.usable_mib), gib(ours.usable_mib))
+    elif _less(theirs.free_mib, ours.free_mib):
+        yield _Lack("memory_free", gib(theirs.free_mib), gib(ours.free_mib))
 
 
 def _docker(a: MachineFacts, b: MachineFacts) -> Iterator[_Lack]:

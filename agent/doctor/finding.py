@@ -88,6 +88,7 @@ class Thresholds(_Entry):
     swap_used_mib: int
     disk_free_percent: int
     disk_free_gib: dict[str, int]
+    disk_wanted_percent: int
     small_disk_gib: int
     other_disk_times: int
     memlock_mib: int
@@ -128,6 +129,8 @@ class Hit:
     subject: str = ""
     values: dict[str, object] = field(default_factory=dict)
     hosts: tuple[str, ...] = ()
+    level: Level | None = None
+    """Where it weighs something else than its words say."""
 
 
 def hit(code: str, subject: str = "", **values: object) -> Hit:
@@ -144,7 +147,7 @@ def told(hits: Iterable[Hit], words: dict[str, Words]) -> list[Finding]:
         found.append(
             Finding(
                 code=it.code,
-                level=entry.level,
+                level=it.level or entry.level,
                 subject=it.subject,
                 text=entry.says.format(**values),
                 do=entry.do.format(**values),

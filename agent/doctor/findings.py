@@ -13,7 +13,12 @@ from tools.machine import MachineFacts
 __all__ = ["LEVELS", "Difference", "Finding", "across", "compare", "findings"]
 
 
-def findings(facts: MachineFacts) -> list[Finding]:
-    """Return what is wrong with a machine, worst first, and what to do about it."""
-    hits = [*gpu_hits(facts), *host_hits(facts), *network_hits(facts)]
+def findings(facts: MachineFacts, *, linked: bool = False) -> list[Finding]:
+    """Return what is wrong with a machine, worst first, and what to do about it.
+
+    Args:
+        facts: of the machine.
+        linked: whether its fast network is meant to be used, so that a cable is missed.
+    """
+    hits = [*gpu_hits(facts), *host_hits(facts), *network_hits(facts, linked=linked)]
     return told(hits, book().findings)

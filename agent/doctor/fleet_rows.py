@@ -69,7 +69,7 @@ def _system(facts: MachineFacts) -> str:
 
 def _memory(memory: Memory) -> str:
     """Return free and whole memory; many GiB without their fractions."""
-    free, total = memory.available_mib, memory.total_mib
+    free, total = memory.free_mib, memory.usable_mib
     if free is None or total is None or total < 10 * 1024:
         return part_of(free, total)
     return f"{free / 1024:.0f} of {total / 1024:.0f} GiB"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from agent.doctor.finding import Hit, book, gib, hit
 from agent.doctor.gpu_rules import older, who
+from agent.doctor.network_rules import ACTIVE
 from tools.machine import MachineFacts
 from tools.machine_parts import Disk
 
@@ -30,12 +31,13 @@ def _memory(facts: MachineFacts) -> Iterator[Hit]:
         yield hit("cpu_limit", limit=cpu.limit, cores=cpu.cores or "?")
     if memory is None or not memory.total_mib:
         return
-    total, available = memory.total_mib, memory.available_mib
+    total = memory.total_mib
     if memory.unified and (memory.swap_used_mib or 0) >= limits.swap_used_mib:
         yield hit("memory_swap_unified", used=gib(memory.swap_used_mib))
-    if available is not None and available * 100 < total * limits.memory_low_percent:
+    free, usable = memory.free_mib, memory.usable_mib or total
+    if free is not None and free * 100 < usable * limits.memory_low_percent:
         named = who(memory.holders) or "processes that are not seen from here"
-        yield hit("memory_low", available=gib(available), total=gib(total), who=named)
+        yield hit("memory_low", available=gib(free), total=gib(usable), who=named)
     if (memory.hugepages_mib or 0) * 100 > total * limits.hugepages_percent:
         yield hit("memory_hugepages", size=gib(memory.hugepages_mib))
     if memory.limit_mib is not None:
@@ -88,25 +90,34 @@ def _disks(facts: MachineFacts) -> Iterator[Hit]:
     real = [disk for disk in facts.disks if disk.paths != ("shm",)]
     for disk in real:
         what = ", ".join(disk.paths)
-        if _is_full(disk):
+        if _is_full(disk, _used_paths(disk, facts)):
             sizes = {"free": gib(disk.free_mib), "total": gib(disk.total_mib)}
             yield hit("disk_full", disk.mount, what=what, **sizes)
         if disk.writable is False and {"home", "models", "tmp"} & set(disk.paths):
             yield hit("disk_read_only", disk.mount, what=what)
-    yield from _models(real)
+    yield from _models(real, facts)
 
 
-def _is_full(disk: Disk) -> bool:
+def _used_paths(disk: Disk, facts: MachineFacts) -> list[str]:
+    return [path for path in disk.paths if path != "docker" or facts.docker is not None]
+
+
+def _wanted(paths: Iterable[str]) -> int:
+    return max((book().thresholds.disk_free_gib.get(path, 0) for path in paths), default=0) * 1024
+
+
+def _is_full(disk: Disk, paths: Iterable[str]) -> bool:
+    """Whether too little is left, of what a disk of its size can have."""
     limits = book().thresholds
     if disk.free_mib is None or not disk.total_mib:
         return False
-    wanted = max((limits.disk_free_gib.get(path, 0) for path in disk.paths), default=0)
+    most = disk.total_mib * limits.disk_wanted_percent / 100
     little = disk.free_mib * 100 < disk.total_mib * limits.disk_free_percent
-    return little or disk.free_mib < wanted * 1024
+    return little or disk.free_mib < min(_wanted(paths), most)
 
 
-def _models(disks: list[Disk]) -> Iterator[Hit]:
-    """Tell of a larger disk, where models are kept on a small one."""
+def _models(disks: list[Disk], facts: MachineFacts) -> Iterator[Hit]:
+    """Tell of a small disk where models are kept, and of a larger one."""
     limits = book().thresholds
     own = next((disk for disk in disks if "models" in disk.paths), None)
     if own is None or own.free_mib is None or (own.total_mib or 0) >= limits.small_disk_gib * 1024:
@@ -121,6 +132,8 @@ def _models(disks: list[Disk]) -> Iterator[Hit]:
             other=best.mount,
             room=gib(best.free_mib),
         )
+    elif own.free_mib < _wanted(["models"]) and not _is_full(own, _used_paths(own, facts)):
+        yield hit("models_no_room", own.mount, free=gib(own.free_mib), total=gib(own.total_mib))
 
 
 def _limits(facts: MachineFacts) -> Iterator[Hit]:
@@ -128,7 +141,7 @@ def _limits(facts: MachineFacts) -> Iterator[Hit]:
     if found is None:
         return
     gpus = len(facts.gpus.gpus) if facts.gpus else 0
-    rdma = bool(facts.network and facts.network.rdma)
+    rdma = any(it.state == ACTIVE for it in (facts.network.rdma if facts.network else ()))
     lock = found.memlock_kib
     if rdma and lock is not None and 0 <= lock < limits.memlock_mib * 1024:
         yield hit("memlock_low", limit=f"{lock} KiB")

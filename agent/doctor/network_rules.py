@@ -11,8 +11,13 @@ from tools.machine_parts import Network, RdmaPort
 ACTIVE = "ACTIVE"
 
 
-def network_hits(facts: MachineFacts) -> Iterator[Hit]:
-    """Yield what is wrong with RDMA devices and fast interfaces."""
+def network_hits(facts: MachineFacts, *, linked: bool) -> Iterator[Hit]:
+    """Yield what is wrong with RDMA devices and fast interfaces.
+
+    Args:
+        facts: of the machine.
+        linked: whether its fast network is meant to be used.
+    """
     network = facts.network
     if network is None:
         return
@@ -20,7 +25,8 @@ def network_hits(facts: MachineFacts) -> Iterator[Hit]:
     if ports and not any(name.startswith("uverbs") for name in network.rdma_nodes):
         yield hit("rdma_no_nodes", devices=", ".join(port.device for port in ports))
     if ports and not any(port.state == ACTIVE for port in ports):
-        yield hit("rdma_all_down", ports=", ".join(map(_place, ports)))
+        values: dict[str, object] = {"ports": ", ".join(map(_place, ports))}
+        yield Hit("rdma_all_down", values=values, level=None if linked else "note")
     yield from _pairs(network)
     yield from _mtu(network)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from tools.machine import MachineFacts
+from tools.machine_commands import HIDDEN
 from tools.machine_parts import (
     Clock,
     Docker,
@@ -93,9 +94,9 @@ def _memory(memory: Memory) -> str:
         if it.mib and memory.total_mib and it.mib > memory.total_mib // 100
     ]
     return _joined(
-        f"{part_of(memory.available_mib, memory.total_mib)} free",
+        f"{part_of(memory.free_mib, memory.usable_mib)} free",
         "unified with the GPU" if memory.unified else "",
-        f"limited to {size(memory.limit_mib)}" if memory.limit_mib else "",
+        f"limited, the machine has {size(memory.total_mib)}" if memory.limit_mib else "",
         f"swap in use {size(memory.swap_used_mib)}" if memory.swap_used_mib else "",
         f"most by {', '.join(holders)}" if holders else "",
     )
@@ -228,11 +229,13 @@ def _unknown(facts: MachineFacts) -> str:
 
 def _program(command: str) -> str:
     """Return what a process is called: its program, or the script or module that a Python runs."""
-    words = command.split()
+    words = [word for word in command.split() if word != HIDDEN]
     names = [word.rpartition("/")[2] for word in words]
-    if len(names) > 1 and names[0].startswith("python"):
-        place = 2 if words[1] == "-m" and len(names) > 2 else 1
-        return words[2] if place == 2 else names[1]
+    after = names[1:3] if names and names[0].startswith("python") else []
+    if after[:1] == ["-m"] and len(after) > 1:
+        return words[2]
+    if after and not after[0].startswith("-"):
+        return after[0]
     return names[0] if names else "?"
 
 

@@ -75,14 +75,18 @@ cpu_facts() {
 
 memory_facts() {
   for file in memory.max memory.current memory.stat memory/memory.limit_in_bytes \
-    memory/memory.usage_in_bytes; do
-    if [ "$file" = memory.stat ]; then
-      show "/sys/fs/cgroup/$file" | while read -r name value; do
-        [ "$name" != inactive_file ] || printf 'cgroup_inactive_file %s\n' "$value"
-      done
-    else
-      first "/sys/fs/cgroup/$file" && printf 'cgroup_%s %s\n' "${file##*/memory.}" "$first_line"
-    fi
+    memory/memory.usage_in_bytes memory/memory.stat; do
+    case $file in
+      memory.stat) memory_cache=inactive_file ;;
+      memory/memory.stat) memory_cache=total_inactive_file ;;
+      *)
+        first "/sys/fs/cgroup/$file" && printf 'cgroup_%s %s\n' "${file##*memory.}" "$first_line"
+        continue
+        ;;
+    esac
+    show "/sys/fs/cgroup/$file" | while read -r name value; do
+      [ "$name" != "$memory_cache" ] || printf 'cgroup_%s %s\n' "$name" "$value"
+    done
   done
   show /proc/meminfo || return 127
 }

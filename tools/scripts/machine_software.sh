@@ -34,7 +34,7 @@ service_memory() {  # ID: what its control group uses, without the page cache, a
     "memory/docker/$1/memory.usage_in_bytes" \
     "memory/system.slice/docker-$1.scope/memory.usage_in_bytes"; do
     first "/sys/fs/cgroup/$file" || continue
-    service_bytes=$first_line
+    service_bytes=$first_line service_cache=
     while read -r name value; do
       case $name in inactive_file | total_inactive_file) service_cache=$value ;; esac
     done 2>/dev/null <"/sys/fs/cgroup/${file%/*}/memory.stat"
