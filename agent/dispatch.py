@@ -20,7 +20,7 @@ from agent.values import CallStatus, ToolCall
 from tools import registry
 from tools.base import Args, Risk, Subject, Tool, Watch
 from tools.command import Command, Ending, Result
-from tools.connectors.docker import exec_command, exec_result
+from tools.connectors.docker import exec_command, exec_result, require_begun
 from tools.errors import BadReply, ConnectionFailed, ToolFailed, UnknownTool
 
 CONTAINER_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
@@ -245,6 +245,8 @@ def _read(run: Run, ready: Prepared, results: list[Result]) -> CallEnded:
         if isinstance(tool, Watch):
             seen = tool.parse_all(ready.args, context, results)
         else:
+            if container := call.target.partition("/")[2]:
+                require_begun(container, last)
             seen = tool.parse(ready.args, context, last)
     except ToolFailed as error:
         status = CallStatus.FAILED

@@ -26,10 +26,12 @@ class Host:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.key = ""
         self.change: Callable[[Command], Command] = lambda command: command
 
     def context(self, call_id: str = "") -> CallContext:
-        return CallContext("run", call_id or f"c{next(NUMBERS)}", "MARK-4f1c", str(self.folder))
+        name = call_id or f"c{next(NUMBERS)}"
+        return CallContext("run", name, "MARK-4f1c", str(self.folder), self.key)
 
     def use(self, tool: Tool[Any, Any], args: dict[str, Any], call_id: str = "") -> Observation:
         call = self.context(call_id)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from agent import approval, dispatch, session
+from agent.brains.playbook import Playbook
+from agent.runs import new_run
+from agent.values import CallStatus, ToolCall
 from tests.docker_host import CALL, base, container, use, use_engine
 from tests.lab.engine import docker_run
+from tests.lab.runs import serve_goal
 from tools.command import Command, Ending
-from tools.connectors.docker import Docker
+from tools.connectors.docker import Docker, exec_command, require_begun
 from tools.connectors.local import Local
 from tools.container_changes import ExecInContainer
 from tools.containers import InspectContainer
@@ -66,6 +72,81 @@ def test_a_container_that_is_gone_is_a_lost_target() -> None:
             Docker(name, Local()).run(Command.of("true"))
     with pytest.raises(ConnectionFailed, match="No such container"):
         Docker(name, Local()).run(Command.of("true"))
+
+
+# --- what docker says, and exits with, is never the command's own
+
+
+def down(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{folder}/none.sock")
+
+
+def absent(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    monkeypatch.setenv("PATH", str(folder))
+
+
+@pytest.mark.parametrize(
+    ("trouble", "words"), [(down, "daemon does not run"), (absent, "there is no docker program")]
+)
+def test_docker_that_fails_is_no_exit_code(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trouble: Callable[..., None], words: str
+) -> None:
+    trouble(monkeypatch, tmp_path)
+    with pytest.raises(ConnectionFailed, match=words):
+        Docker("engine", Local()).run(Command.of("test", "-e", "/etc/passwd"))
+    result = Local().run(exec_command("engine", Command.of("test", "-e", "/etc/passwd")))
+    with pytest.raises(ToolFailed, match=words):
+        require_begun("engine", result)
+
+
+def test_a_container_without_a_shell_is_no_exit_code() -> None:
+    with container("sleep", "600") as name:
+        docker_run("exec", name, "rm", "/bin/sh", "/usr/bin/timeout")
+        with pytest.raises(ConnectionFailed, match="has no `sh`"):
+            Docker(name, Local()).run(Command.of("true"))
+        with pytest.raises(ToolFailed, match=r"timeout.*executable file not found"):
+            require_begun(name, Local().run(exec_command(name, Command.of("true"))))
+        with pytest.raises(ToolFailed, match=r"timeout.*executable file not found"):
+            use(ExecInContainer(), name=name, argv=["true"])
+        docker_run("stop", "-t", "0", name)
+        with pytest.raises(ToolFailed, match="is not running"):
+            require_begun(name, Local().run(exec_command(name, Command.of("true"))))
+    with pytest.raises(ToolFailed, match="No such container"):
+        require_begun(name, Local().run(exec_command(name, Command.of("true"))))
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "exec nonsense",
+        "docker info",
+        "echo 'Error: No such container: another' >&2; exit 1",
+        "echo looking; echo 'Cannot connect to the Docker daemon at x' >&2; exit 1",
+        "echo 'see: OCI runtime exec failed: x'; exit 126",
+    ],
+)
+def test_what_a_program_says_is_not_taken_for_docker(script: str) -> None:
+    with container("sleep", "600") as name:
+        result = Local().run(exec_command(name, Command.of("sh", "-c", script)))
+        assert not result.ok
+        require_begun(name, result)
+
+
+def test_a_call_into_a_container_fails_where_docker_does(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    down(monkeypatch, tmp_path)
+    goal = serve_goal(tmp_path, tmp_path / "env")
+    (tmp_path / "model").mkdir()
+    policy, folder = approval.policy_for(goal, "auto"), new_run(tmp_path / "runs")
+    begun = session.begin(goal, policy, folder, brain=Playbook(), interactive=False, environ={})
+    call = ToolCall(id="t1", tool="shell", target="local/engine", args={"command": "true"})
+    ready = dispatch.prepare(begun.run, call)
+    dispatch.queue(begun.run, ready, "brain")
+    ended = dispatch.execute(begun.run, ready)
+    begun.close()
+    assert ended.status is CallStatus.FAILED
+    assert "the Docker daemon does not run" in ended.message
 
 
 # --- throw-away probes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,9 @@ from tests.lab.need import need
 from tools.command import Command
 from tools.errors import ToolFailed
 from tools.job_start import StartJob, StartJobArgs
+from tools.job_watch import WatchJob
+from tools.jobs import StopJob
+from tools.server import WatchServer
 
 
 @pytest.fixture
@@ -77,6 +81,45 @@ def test_a_clone_with_the_same_machine_id_is_another_host(host: Host, tmp_path: 
     assert host.status(job).note == "it was started on another host, spark-1"
     (host.path(job) / "claim").write_text(kept)
     host.change = here
+    assert host.stop(job) == "stopped"
+
+
+KEYS = tuple("SHA256:" + letter * 43 for letter in "ab")
+
+
+@pytest.mark.parametrize("machine_id", ["1" * 32, ""])
+def test_a_clone_with_another_ssh_key_is_another_host(
+    host: Host, tmp_path: Path, machine_id: str
+) -> None:
+    need(Path("/etc/machine-id").exists(), "/etc/machine-id is missing")
+    host.change, host.key = machine(tmp_path, "spark-1", machine_id), KEYS[0]
+    job = host.start("sleep", "60", call_id="c1").job
+    kept = (host.path(job) / "claim").read_text()
+    host.claim(job, boot="of the other host", init="of the other host")
+    host.key = KEYS[1]
+    words = f"it was started on another host, whose ssh key is {KEYS[0]}"
+    assert (host.status(job).state, host.status(job).note) == ("unknown", words)
+    assert host.start("true", call_id="c1").note == words
+    for tool, args in (
+        (StopJob(), {}),
+        (WatchJob(), {}),
+        (WatchServer(), {"url": "http://127.0.0.1:1"}),
+    ):
+        with pytest.raises(ToolFailed, match=re.escape(words)):
+            host.use(tool, {"job": job, **args})
+    assert host.logs(job).state == "unknown"
+    (host.path(job) / "claim").write_text(kept)
+    host.key = KEYS[0]
+    assert host.stop(job) == "stopped"
+
+
+def test_a_host_that_shows_another_key_of_its_own_knows_its_jobs(host: Host) -> None:
+    boot = Path("/proc/sys/kernel/random/boot_id").exists()
+    need(boot and Path("/etc/machine-id").exists(), "no boot id or no machine id")
+    host.key = KEYS[0]
+    job = host.start("sleep", "60").job
+    host.key = KEYS[1]
+    assert host.status(job).state == "running"
     assert host.stop(job) == "stopped"
 
 

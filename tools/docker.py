@@ -45,7 +45,8 @@ _TROUBLES: tuple[tuple[str, str], ...] = (
         "this user may not use the Docker socket",
     ),
     (
-        r"cannot connect to the docker daemon|is the docker daemon running|error during connect",
+        r"cannot connect to the docker daemon|is the docker daemon running|error during connect"
+        r"|failed to connect to the docker api",
         "the Docker daemon does not run, or is not reached",
     ),
     (

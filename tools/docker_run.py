@@ -34,10 +34,13 @@ MountPath = Annotated[str, Field(pattern=r"^/[^,\"\x00\r\n]*$")]
 _CLIENT_READS = re.compile(r"PATH|HOME|LANG|LC_.*|LD_.*|DOCKER_.*|BUILDKIT_.*|.*_(proxy|PROXY)")
 """Variables that would change the docker program itself, were they in its environment."""
 
+EXEC_FAILED = "OCI runtime exec failed: "
+"""How docker begins to say, on its standard output, that a program in a container cannot run."""
+
 _NOT_STARTED = re.compile(
     r"^(docker: )?(Error response from daemon|Cannot connect to the Docker daemon|permission denied"
-    r"|Got permission denied|error during connect)|^Error: No such container"
-    r"|OCI runtime (exec|create) failed|\bdocker: (command )?not found",
+    r"|Got permission denied|error during connect|failed to connect to the docker API)"
+    r"|^Error: No such container|OCI runtime (exec|create) failed|\bdocker: (command )?not found",
     re.M | re.I,
 )
 
@@ -151,6 +154,7 @@ def ran(what: str, result: Result, limit_s: float) -> Result:
     """
     if overran(result, limit_s):
         return replace(result, ending=Ending.TIMED_OUT, code=None)
-    if result.ending is Ending.EXITED and result.code != 0 and _NOT_STARTED.search(result.stderr):
+    said = _NOT_STARTED.search(result.stderr) or result.stdout.startswith(EXEC_FAILED)
+    if result.ending is Ending.EXITED and result.code != 0 and said:
         raise failure(what, result)
     return result

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Annotated
 
@@ -15,7 +14,6 @@ from tools.jobs import COMMON, JobName
 from tools.script import read_answers, script, script_text
 
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-HOST_KEY = r"SHA256:[A-Za-z0-9+/]{43}"
 
 
 class StartJobArgs(Args):
@@ -72,17 +70,12 @@ class StartJob(Tool[StartJobArgs, JobStarted]):
 
 
 def start_command(args: StartJobArgs, call: CallContext) -> Command:
-    """Return the command that starts a job; its variables travel as the command's own.
-
-    The host key, by which the host was known, travels with the script: it is no word of the command
-    and changes nothing that a person approves.
-    """
+    """Return the command that starts a job; its variables travel as the command's own."""
     runner = f"{script_text('job_common')}{script_text('job_run')}"
     writer = f"write_runner() {{\ncat >\"$1\" <<'END_OF_RUNNER'\n{runner}END_OF_RUNNER\n}}\n"
     words = (_folder(call), args.cwd or "", *args.argv)
     command = script(call, "job_start", words, COMMON, timeout_s=30.0)
-    key = f"host_key='{call.host_key}'\n" if re.fullmatch(HOST_KEY, call.host_key) else ""
-    return replace(command, stdin=key + writer + (command.stdin or ""), env=args.env)
+    return replace(command, stdin=writer + (command.stdin or ""), env=args.env)
 
 
 def started(call: CallContext, result: Result) -> JobStarted:

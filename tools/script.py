@@ -20,6 +20,8 @@ from tools.base import CallContext
 from tools.command import Command, Ending, Result
 from tools.errors import BadReply, ToolFailed
 
+HOST_KEY = r"SHA256:[A-Za-z0-9+/]{43}"
+"""A key's fingerprint, as ssh prints it."""
 _ANSWER = r" ([a-z_]+)=(?:\x02\n([^\x03]*?)(?:\n\x03|\Z)|(.*))"
 """What follows the marker: a key and its text, or a key and its value."""
 
@@ -33,6 +35,9 @@ def script(
 ) -> Command:
     """Return a command that runs one of our scripts.
 
+    The host key, by which the host was known, travels with the text: it is no word of the command
+    and changes nothing that a person approves.
+
     Args:
         call: gives the marker and the folder of jobs, the first two words.
         name: a file of ``tools/scripts``, without its suffix.
@@ -40,9 +45,10 @@ def script(
         parts: files that define functions for it.
         timeout_s: limit in seconds.
     """
+    key = call.host_key if re.fullmatch(HOST_KEY, call.host_key) else ""
     text = "".join(script_text(part) for part in (*parts, name))
     argv = ("sh", "-s", "--", call.marker, f"{call.host_dir}/jobs", *words)
-    return Command(argv, stdin=text, timeout_s=timeout_s)
+    return Command(argv, stdin=f"host_key='{key}'\n{text}", timeout_s=timeout_s)
 
 
 def read_answers(call: CallContext, result: Result) -> dict[str, str]:

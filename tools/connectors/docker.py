@@ -12,18 +12,32 @@ from tools.connectors.base import Connector
 from tools.connectors.inside import Behind, Limit
 from tools.connectors.ssh_start import START, new_marker, start_line
 from tools.connectors.streams import ByteStream, streaming
-from tools.docker import docker
-from tools.docker_run import CLIENT_GRACE_S, LIMIT_GRACE_S, env_words, limited, overran
+from tools.docker import docker, failure
+from tools.docker_run import (
+    CLIENT_GRACE_S,
+    EXEC_FAILED,
+    LIMIT_GRACE_S,
+    env_words,
+    limited,
+    overran,
+)
 from tools.errors import ConnectionFailed
 from tools.script import script_text
 
 END_S = 10.0
 """Limit for ending a command inside the container."""
 
-_GONE = re.compile(
-    r"^(Error response from daemon: |Error: )(No such container|Container \S+ is (not running"
-    r"|restarting|paused)|container \S+ is not running).*",
-    re.M | re.I,
+_GONE_WORDS = (
+    r"(Error response from daemon: |Error: )(No such container|Container \S+ is (not running"
+    r"|restarting|paused)|container \S+ is not running).*"
+)
+_GONE = re.compile(rf"^{_GONE_WORDS}", re.M | re.I)
+_NO_SHELL = re.compile(rf'^{EXEC_FAILED}.*exec: "sh": ', re.M)
+_CLIENT_SAYS = re.compile(
+    rf"(WARNING: .*\n)*({_GONE_WORDS}|{EXEC_FAILED}|Cannot connect to the Docker daemon"
+    r"|failed to connect to the docker API|(Got )?permission denied while trying to connect"
+    r"|error during connect|(.*\bexec: (line \d+: )?)?docker: not found)",
+    re.I,
 )
 
 
@@ -74,9 +88,8 @@ class Docker:
             return result
         if limit.reached:
             return self._late(result, behind.pid, limit.found)
-        gone = _GONE.search(result.stderr) if result.code == 1 and behind.pid is None else None
-        if gone:
-            raise ConnectionFailed(self.name, gone.group())
+        if behind.pid is None:
+            raise ConnectionFailed(self.name, _not_begun(result))
         return inside.stopped(result) if inside.has_stopped(result, self._runs) else result
 
     def _client(self, stdin: str, limit_s: float) -> Command:
@@ -121,6 +134,15 @@ class Docker:
         self._via.close()
 
 
+def _not_begun(result: Result) -> str:
+    """Say why the container was not entered, in docker's own words."""
+    if gone := _GONE.search(result.stderr):
+        return gone.group()
+    if _NO_SHELL.search(result.stdout + result.stderr):
+        return "the container has no `sh` that could be started"
+    return str(failure("docker exec", result))
+
+
 def exec_command(container: str, command: Command) -> Command:
     """Return the command that runs another one in a container, with a time limit inside it.
 
@@ -147,3 +169,19 @@ def exec_result(command: Command, result: Result) -> Result:
     if overran(result, limit_s):
         return replace(result, ending=Ending.TIMED_OUT, code=None)
     return result
+
+
+def require_begun(container: str, result: Result) -> None:
+    """Refuse docker's own failure in the place of what came of a command of ``exec_command``.
+
+    No marker tells the two apart there, so the words do, where nothing else was written.
+
+    Raises:
+        ToolFailed: docker did not start the command.
+    """
+    if result.ok or result.ending is not Ending.EXITED or (result.stdout and result.stderr):
+        return
+    said = _CLIENT_SAYS.match(result.stdout + result.stderr)
+    other = re.search(r"No such container: (\S+)", result.stderr)
+    if said and (other is None or other[1] == container):
+        raise failure(f"docker exec {container}", result)

@@ -70,17 +70,23 @@ elsewhere() {  # sets job_else to where the job was started, if that is not here
   if [ -n "$claim_whole" ] && [ "$claim_container" != "$host_container" ]; then
     job_else="it was started $(container_words "$claim_container"), and this is"
     job_else="$job_else $(container_words "$host_container") of the same name or files"
-  elif [ -n "$claim_machine" ] && [ "$claim_machine" = "$host_machine" ] && [ -n "$host_boot" ] &&
-    [ "$claim_boot" = "$host_boot" ]; then
+  elif same_boot && [ "$claim_init" = "$host_init" ]; then
+    return  # whatever its key: a host may have several, and new ones
+  elif [ -n "$claim_key" ] && [ -n "${host_key-}" ] && [ "$claim_key" != "$host_key" ]; then
+    job_else="it was started on another host, whose ssh key is $claim_key"
+  elif same_boot; then
     return
   elif [ -n "$claim_machine$host_machine" ] && [ -n "$claim_whole" ]; then
     [ "$claim_machine" = "$host_machine" ] && [ "$claim_host" = "$host_name" ] ||
       job_else="it was started on another host, $claim_host"
   elif [ -n "$claim_host" ] && [ "$claim_host" != "$host_name" ]; then
     job_else="it was started on another host, $claim_host"
-  elif [ -n "$claim_key" ] && [ -n "${host_key-}" ] && [ "$claim_key" != "$host_key" ]; then
-    job_else="it was started on another host, whose ssh key is $claim_key"
   fi
+}
+
+same_boot() {
+  [ -n "$claim_machine" ] && [ "$claim_machine" = "$host_machine" ] &&
+    [ -n "$host_boot" ] && [ "$claim_boot" = "$host_boot" ]
 }
 
 container_words() {  # ID
