@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.cli import main
+from agent.cli.copy import from_home
 from tests.lab.sshd import server
 from tests.transfer_desk import big_file, odd_tree, seen
 
@@ -60,6 +61,20 @@ def test_a_host_that_is_away_is_exit_code_5(
     (tmp_path / "x").touch()
     assert main(["copy", str(tmp_path / "x"), "127.0.0.1:1:/srv/x", "--json"]) == 5
     assert json.loads(capsys.readouterr().out)["exit_code"] == 5
+
+
+@pytest.mark.parametrize(
+    ("path", "seen_from_home"),
+    [("~", "."), ("~/", "."), ("", "."), ("~/a/~", "a/~"), ("~//a", "a"), ("/~", "/~"), ("a", "a")],
+)
+def test_the_logins_home_is_where_a_path_begins(path: str, seen_from_home: str) -> None:
+    assert from_home(path, f"spark:{path}") == seen_from_home
+
+
+@pytest.mark.usefixtures("spark")
+def test_anothers_home_is_no_place(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["copy", "spark:~bob/x", "/nonexistent/y"]) == 2
+    assert "only one's own ~ is known" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("source", "to"), [("/", "here/"), ("..", "x/")])

@@ -12,9 +12,9 @@ import pytest
 from tests.transfer_desk import at, big_file, busybox, copied, coreutils, here, parts, wait_for
 from tools.connectors.base import Connector
 from tools.connectors.local import Local
-from tools.errors import ConnectionFailed, ToolFailed
+from tools.errors import BadReply, ConnectionFailed, ToolFailed
 from tools.transfer_rows import Manifest, word
-from tools.transfer_side import Side, refusal
+from tools.transfer_side import Place, Side, refusal
 
 KINDS: dict[str, Callable[[Path], Connector]] = {
     "python": lambda folder: Local(),
@@ -65,6 +65,61 @@ def test_a_link_of_the_list_that_leads_out_is_refused_by_us(target: str) -> None
     rows = Manifest(is_folder=True)
     with pytest.raises(ToolFailed, match="leads elsewhere"):
         rows.take(["link", word(b"sub/link"), word(target.encode())])
+
+
+def test_no_folder_is_made_behind_a_link(tmp_path: Path) -> None:
+    """Neither in it nor where it leads."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "to").mkdir()
+    (tmp_path / "to/cache").symlink_to("../outside")
+    side = Side("sink", here(tmp_path / "to"), "tag", 5.0)
+    try:
+        side.say(["dir cache/deep 1 755", "plan", "go"])
+        with pytest.raises(ToolFailed, match="leads out of the folder"):
+            _hear(side)
+    finally:
+        side.close()
+    assert not list((tmp_path / "outside").iterdir())
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ["file", "a", "a[$(touch owned)]", "1", "644"],
+        ["file", "a", "-1", "1", "644"],
+        ["file", "a", "1", "1;x", "644"],
+        ["file", "a", "1", "", "644"],
+        ["file", "a", "1", "1", "u+s"],
+        ["file", "a", "1", "1", "888"],
+        ["dir", "a", "x", "755"],
+        ["dir", "a", "1", "a+w"],
+    ],
+)
+def test_what_is_no_number_is_passed_on_to_nobody(row: list[str]) -> None:
+    with pytest.raises(ToolFailed, match="no number"):
+        Manifest(is_folder=True).take(row)
+
+
+def test_a_time_before_1970_is_one() -> None:
+    assert Manifest(is_folder=True).take(["file", "a", "1", "-1500000000", "644"])
+
+
+def test_a_source_that_sends_before_it_is_linked_is_no_source(tmp_path: Path) -> None:
+    told = "transfer 1\\nroot file\\nfile . 4 1000000000 644\\nlisted 1\\nfile . 0\\nlinked\\n"
+    program = tmp_path / "python"
+    program.write_text(f"#!/bin/sh\nprintf '{told}'\nexec sleep 60\n")
+    program.chmod(0o755)
+    source = Place(Local(), "/x", str(program))
+    with pytest.raises(BadReply, match="not known here: file"):
+        copied(source, here(tmp_path / "copy"), direct="127.0.0.1", quiet_s=2.0)
+
+
+def test_a_source_without_python_sends_no_content_as_words(tmp_path: Path) -> None:
+    """It cannot send directly, and a file may hold the very word that would say so."""
+    (tmp_path / "data").write_text("x\nlinked\nmore\n")
+    few = coreutils(tmp_path / "programs")
+    done = copied(at(few, tmp_path / "data"), here(tmp_path / "copy"), direct="127.0.0.1")
+    assert (done.route, (tmp_path / "copy").read_text()) == ("relayed", "x\nlinked\nmore\n")
 
 
 def test_a_source_that_dies_is_named_at_once(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,16 @@ def test_what_cannot_be_done_is_the_tools_no(tmp_path: Path) -> None:
         use(source=f"here:{tmp_path}/none", to=f"spark-1:{tmp_path}/copy")
     with pytest.raises(ToolFailed, match="there is no host spark-7; known: here, spark-1"):
         use(source="spark-7:/x", to=f"spark-1:{tmp_path}/copy")
+
+
+def test_it_ends_when_its_time_is_over(tmp_path: Path) -> None:
+    big_file(tmp_path / "data", 1)
+    args = CopyFilesArgs(source=f"here:{tmp_path}/data", to=f"spark-1:{tmp_path}/copy")
+    command = replace(TOOL.command(args, CALL), timeout_s=0.01)
+    result = carrying({"spark-1": Local()})["spark-1"].run(command)
+    assert (result.ending, result.code) == (Ending.TIMED_OUT, None)
+    assert "goes on from there" in result.stderr
+    assert not (tmp_path / "copy").exists()
 
 
 def test_other_commands_are_the_targets_own() -> None:

@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from tools.command import Command, Ending, OnOutput, Result
@@ -17,7 +17,7 @@ from tools.connectors.streams import ByteStream, streaming
 from tools.errors import ToolFailed
 from tools.transfer import HERE
 from tools.transfer_session import Copy, copy
-from tools.transfer_side import Place
+from tools.transfer_side import OutOfTime, Place
 
 
 class Carrying:
@@ -71,7 +71,11 @@ def perform(
             on_output("stdout", text)
 
     try:
-        done = copy(_wish(json.loads(command.stdin or "{}"), targets), tell)
+        wish = _wish(json.loads(command.stdin or "{}"), targets)
+        done = copy(replace(wish, until=begun + command.timeout_s), tell)
+    except OutOfTime as error:
+        lasted = time.monotonic() - begun
+        return Result(Ending.TIMED_OUT, stderr=f"{error}\n", duration_s=lasted)
     except ToolFailed as error:
         lasted = time.monotonic() - begun
         return Result(Ending.EXITED, code=1, stderr=f"{error}\n", duration_s=lasted)

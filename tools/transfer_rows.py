@@ -17,6 +17,11 @@ MOST_ENTRIES = 500_000
 """A folder of more entries is refused."""
 NAMED = 5
 """So many names are told where there are many."""
+_NUMBERS = {
+    "file": re.compile(r"[0-9]{1,19} -?[0-9]{1,20} [0-7]{1,4}"),
+    "dir": re.compile(r"-?[0-9]{1,20} [0-7]{1,4}"),
+}
+"""A file's size, mtime and mode; a shell at the other side would run what is no number."""
 
 
 def word(name: bytes) -> str:
@@ -114,6 +119,8 @@ class Manifest:
         odd = parts & {b"", b".", b".."} and not (path == "." and not self.is_folder)
         if odd or b"\0" in name_of(path):
             raise ToolFailed(f"the source names what lies elsewhere: {shown(path)[:100]}")
+        if kind in _NUMBERS and not _NUMBERS[kind].fullmatch(" ".join(row)):
+            raise ToolFailed(f"the source says what is no number: {' '.join(row)[:100]}")
         if kind == "link" and _leaves(name_of(path), name_of(row[0])):
             raise ToolFailed(f"the source names a link that leads elsewhere: {shown(path)[:100]}")
         rows = {"file": self.files, "dir": self.dirs, "link": self.links}[kind]

@@ -9,13 +9,14 @@ the source's; every file gets its name when it is on the disk with the source's 
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 import time
 from dataclasses import dataclass, replace
 
 from tools.errors import BadReply, ToolFailed
 from tools.transfer_rows import Manifest, Standing, shown, some
-from tools.transfer_side import Place, Side, refusal
+from tools.transfer_side import Place, Role, Side, refusal
 from tools.transfer_ways import Copied, NotDirectly, Score, Tell, directly, private, relay
 
 QUIET_S = 60.0
@@ -37,6 +38,8 @@ class Copy:
     tag: str = "copy"
     """Ends the names of what is set aside: ``NAME.before-TAG``."""
     quiet_s: float = QUIET_S
+    until: float = math.inf
+    """When it has to be done, on the monotonic clock."""
 
 
 def copy(wish: Copy, tell: Tell) -> Copied:
@@ -47,6 +50,7 @@ def copy(wish: Copy, tell: Tell) -> Copied:
         tell: is told how far it is, a line at a time.
 
     Raises:
+        OutOfTime: it takes longer than it may; what came stays.
         ToolFailed: it cannot be done, or not all of it came; what came stays.
         ConnectionFailed: a side cannot be reached, or is lost; the same call goes on from there.
     """
@@ -79,8 +83,9 @@ class _Session:
         wish = self._wish
         with contextlib.ExitStack() as stack:
             sides = []
-            for role, place in (("source", wish.source), ("sink", wish.to)):
-                side = Side("source" if role == "source" else "sink", place, wish.tag, wish.quiet_s)
+            ends: tuple[tuple[Role, Place], ...] = (("source", wish.source), ("sink", wish.to))
+            for role, place in ends:
+                side = Side(role, place, wish.tag, wish.quiet_s, wish.until)
                 stack.callback(side.close)
                 sides.append(side)
             try:
@@ -92,13 +97,13 @@ class _Session:
 
     def _copy(self, source: Side, sink: Side) -> None:
         manifest = Manifest()
-        for row in source.rows():
+        for row in source.rows(sink):
             refusal(source.name, row)
             if row[0] != "transfer" and not manifest.take(row):
                 break
         sink.say(manifest.checked().plan())
         standing = Standing()
-        for row in sink.rows():
+        for row in sink.rows(source):
             refusal(sink.name, row)
             if not standing.take(row):
                 break
@@ -132,7 +137,7 @@ class _Session:
             raise ToolFailed(
                 f"{self._wish.to}: another transfer is writing {some(standing.busy)}; wait for it"
             )
-        touched = self._compared(standing, source)
+        touched = self._compared(standing, source, sink)
         done.same_files = len(standing.same) + len(touched)
         if standing.other and not self._wish.replace:
             raise ToolFailed(
@@ -149,12 +154,12 @@ class _Session:
         touches = (f"touch {it} {' '.join(manifest.files[it][1:])}" for it in touched)
         return [*touches, *(f"replace {it}" for it in standing.other)]
 
-    def _compared(self, standing: Standing, source: Side) -> list[str]:
+    def _compared(self, standing: Standing, source: Side, sink: Side) -> list[str]:
         """Take files of the same content out of ``other``: they differ in their times alone."""
         unsure = [path for path, digest in standing.other.items() if digest != "-"]
         source.say([f"hash {path}" for path in unsure])
         touched = []
-        rows = source.rows()
+        rows = source.rows(sink)
         for path in unsure:
             row = next(it for it in rows if it[0] != "idle")
             refusal(source.name, row)

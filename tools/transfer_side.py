@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ from tools.transfer_rows import shown
 Role = Literal["source", "sink"]
 POLL_S = 0.05
 """How long one side is waited for before the other one is looked at."""
+PATIENCE = 1.2
+"""So much longer a side bears silence than we do: we know which of the two is silent."""
 _PARTS = {
     "source": ("transfer_lines", "transfer_source"),
     "sink": ("transfer_lines", "transfer_item", "transfer_sink"),
@@ -73,10 +76,16 @@ class Stalled(ConnectionFailed):
     """Nothing moved for too long."""
 
 
+class OutOfTime(ToolFailed):
+    """The copy took longer than it may."""
+
+
 class Side:
     """Our program on a target; what it is told waits here until it takes it."""
 
-    def __init__(self, role: Role, place: Place, tag: str, quiet_s: float) -> None:
+    def __init__(
+        self, role: Role, place: Place, tag: str, quiet_s: float, until: float = math.inf
+    ) -> None:
         """Start it.
 
         Args:
@@ -84,15 +93,18 @@ class Side:
             place: the file or folder that it gives or makes.
             tag: ends the names of what is set aside.
             quiet_s: how long nothing may move.
+            until: when the copy has to be done, on the monotonic clock.
 
         Raises:
             ConnectionFailed: the target cannot be reached.
             ToolFailed: it cannot be started there.
         """
         shell, python = programs(role)
-        words = (str(len(shell)), str(len(python)), f"{quiet_s:g}", tag, place.path)
+        patience = str(math.ceil(quiet_s * PATIENCE))
+        words = (str(len(shell)), str(len(python)), patience, tag, place.path)
         argv = ("sh", "-c", _FIND, "sh", place.python, _BY_PYTHON, _BY_SHELL, *words)
-        self.name, self._quiet_s = place.connector.name, quiet_s
+        self.name, self._quiet_s, self._until = place.connector.name, quiet_s, until
+        self._soothed_at = time.monotonic()
         self.stream: ByteStream = streaming(place.connector).open_stream(argv)
         self._out = memoryview(shell + python)
         self._held, self._tail = bytearray(), b""
@@ -109,10 +121,22 @@ class Side:
         """Tell it lines, as soon as it takes them."""
         self._out = memoryview(bytes(self._out) + "".join(f"{it}\n" for it in lines).encode())
 
-    def rows(self) -> Iterator[list[str]]:
+    def soothe(self) -> None:
+        """Let it know now and then that the other side works; it ends when it hears nothing."""
+        now = time.monotonic()
+        if self.told and not self.ended and now - self._soothed_at > self._quiet_s / 4:
+            self._soothed_at = now
+            self.say(["idle"])
+        self.feed()
+
+    def rows(self, waiting: Side | None = None) -> Iterator[list[str]]:
         """Yield what it says, as it comes, without an end of its own.
 
+        Args:
+            waiting: the other side, which is told that this one works.
+
         Raises:
+            OutOfTime: the copy takes longer than it may.
             ToolFailed: it says that it cannot do what it was asked for.
             Stalled: nothing has moved for too long.
             ConnectionFailed: it is gone.
@@ -124,6 +148,8 @@ class Side:
                 since = time.monotonic()
             if self.ended:
                 raise ConnectionFailed(self.name, self.last_words())
+            if waiting is not None:
+                waiting.soothe()
             if self.turn(POLL_S):
                 since = time.monotonic()
             elif time.monotonic() - since > self._quiet_s:
@@ -131,6 +157,11 @@ class Side:
 
     def turn(self, limit_s: float) -> bool:
         """Move what can be moved; tell whether something did."""
+        if time.monotonic() > self._until:
+            raise OutOfTime(
+                f"{self.name}: the copy was not done in its time; what came is kept, and the same "
+                "call goes on from there"
+            )
         moved = self.feed()
         try:
             data = self.stream.read(0.0 if moved else limit_s)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tools.connectors.streams import StreamBroken
-from tools.errors import ConnectionFailed, ToolFailed
+from tools.errors import BadReply, ConnectionFailed, ToolFailed
 from tools.transfer_rows import shown
 from tools.transfer_side import POLL_S, Side, Stalled, refusal
 
@@ -77,11 +77,16 @@ class Score:
         ends = [self._take(sink, row) for row in rows]
         if not any(ends) and sink.ended:
             raise ConnectionFailed(sink.name, sink.last_words())
-        self.moves(sink, bool(rows))
+        if rows:
+            self._moved_at = time.monotonic()
         return any(ends)
 
-    def moves(self, sink: Side, moved: bool) -> None:
+    def moves(self, awaited: Side, moved: bool) -> None:
         """Note whether something moved, and tell how far it is.
+
+        Args:
+            awaited: the side whose turn it is.
+            moved: whether something did.
 
         Raises:
             Stalled: nothing has, for too long.
@@ -90,7 +95,7 @@ class Score:
         if moved:
             self._moved_at = now
         elif now - self._moved_at > self._quiet_s:
-            raise Stalled(sink.name, f"nothing moved for {self._quiet_s:g} s")
+            raise Stalled(awaited.name, f"nothing moved for {self._quiet_s:g} s")
         self.progress()
 
     def check(self) -> None:
@@ -154,7 +159,7 @@ def relay(source: Side, sink: Side, score: Score) -> None:
     pending = memoryview(source.held())
     score.begin()
     while True:
-        source.feed()
+        source.soothe()
         if not pending and not source.ended:
             pending = memoryview(source.more(POLL_S))
         count = _given(sink, pending, score) if pending and sink.told else 0
@@ -166,7 +171,7 @@ def relay(source: Side, sink: Side, score: Score) -> None:
             return
         if source.ended and not pending and not source.finished:
             raise ConnectionFailed(source.name, source.last_words())
-        score.moves(sink, count > 0)
+        score.moves(sink if pending or source.ended else source, count > 0)
 
 
 def _given(sink: Side, pending: memoryview, score: Score) -> int:
@@ -189,13 +194,14 @@ def directly(
     """
     token = secrets.token_hex(32)
     sink.say([*orders, f"go {address} {LISTEN_S} {token}"])
-    port = int(_answer(sink, "port")[1])
+    port = int(_answer(sink, "port", source)[1])
     source.say([*gets, f"go {address} {port} {token}"])
-    _answer(source, "linked")
+    _answer(source, "linked", sink)
     score.done.route = f"direct, not encrypted, to {address}"
     score.done.why = f"{source.name} reaches {sink.name} there"
     score.begin()
     while True:
+        source.soothe()
         moved = sink.turn(POLL_S)
         if score.hear(sink):
             return
@@ -205,13 +211,13 @@ def directly(
         score.moves(sink, moved)
 
 
-def _answer(side: Side, word: str) -> list[str]:
-    for row in side.rows():
-        if row[0] == "refused":
-            raise NotDirectly(f"{side.name}: {shown(row[1])}")
-        if row[0] == word:
-            return row
-    raise NotDirectly(f"{side.name}: it does not answer")
+def _answer(side: Side, word: str, waiting: Side) -> list[str]:
+    row = next(it for it in side.rows(waiting) if it[0] != "idle")
+    if row[0] == "refused":
+        raise NotDirectly(f"{side.name}: {shown(row[1])}")
+    if row[0] != word:
+        raise BadReply(f"{side.name}: it says what is not known here: {' '.join(row)[:100]}")
+    return row
 
 
 def private(address: str) -> None:

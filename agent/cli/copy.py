@@ -131,7 +131,20 @@ def _place(text: str, later: Callable[[Callable[[], None]], object]) -> Place:
     later(reached.close)
     if container:
         reached = Docker(container, reached)
-    return Place(reached, path.removeprefix("~/") or ".")
+    return Place(reached, from_home(path, text))
+
+
+def from_home(path: str, text: str) -> str:
+    """Return a host's path as seen from its login's home, ``~``, where our program begins.
+
+    Raises:
+        PlaceError: it is in another's home; ``text`` is the word that says so.
+    """
+    if path == "~" or path.startswith("~/"):
+        return path[1:].lstrip("/") or "."
+    if path.startswith("~"):
+        raise PlaceError(f"{text}: only one's own ~ is known; say the path, or ./~… for a name")
+    return path or "."
 
 
 def _telling(*, as_json: bool) -> Callable[[str], None]:

@@ -243,7 +243,8 @@ def _piped(argv: tuple[str, ...]) -> Pipes:
             process.wait(END_S)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(END_S)  # one that hangs in the kernel, on a dead disk, is left to it
 
     ends = []
     for pipe_end in (process.stdin, process.stdout, process.stderr):

@@ -17,13 +17,20 @@ SECOND = 10**9
 THREADS = 16
 EASED = 1 << 28  # bytes
 KEPT = 200  # bytes of a name; the rest of the 255 is for what is added
+WAIT_S = 0.5
+HERE, NOREPLACE = -100, 1  # AT_FDCWD and RENAME_NOREPLACE of Linux
+
+
+def bits(mode):
+    """Return a mode's permission bits; what else it tells, such as setuid, never travels."""
+    return int(mode, 8) & 0o777
 
 
 class Item:
     """One file that is to come."""
 
     def __init__(self, top, text, size, mtime, mode):
-        self.text, self.size, self.mtime, self.mode = text, int(size), int(mtime), int(mode, 8)
+        self.text, self.size, self.mtime, self.mode = text, int(size), int(mtime), bits(mode)
         self.top = top
         path = name_of(text)
         self.path = top if path == b"." else os.path.join(top, path)
@@ -88,12 +95,16 @@ class Item:
         """Give the file its name; never over what came there meanwhile."""
         if self.error:
             raise self.error
-        if self.replaces and os.path.lexists(self.path):
-            linked(self.path, self.backup(tag))
+        old = self.replaces and os.path.lexists(self.path)
+        if old and linked(self.path, self.backup(tag)):
             os.replace(self.part, self.path)
         else:
-            linked(self.part, self.path)
-            os.unlink(self.part)
+            if old:
+                moved(self.path, self.backup(tag))
+            if linked(self.part, self.path):
+                os.unlink(self.part)
+            else:
+                moved(self.part, self.path)
         self.close()
 
     def backup(self, tag):
@@ -101,8 +112,7 @@ class Item:
         return os.path.join(folder, name[:KEPT] + b".before-" + tag.encode())
 
     def touch(self):
-        os.chmod(self.path, self.mode)
-        os.utime(self.path, ns=(self.mtime, self.mtime))
+        dress(self.path, self.mtime, self.mode)
 
     def close(self):
         if self.easing:
@@ -112,7 +122,16 @@ class Item:
             self.fd = -1
 
 
-def settle_all(items):
+def dress(path, mtime, mode):
+    """Give what is there a mode and a time, as far as we may: it can be another owner's."""
+    try:
+        os.chmod(path, mode)
+        os.utime(path, ns=(mtime, mtime))
+    except PermissionError:
+        pass
+
+
+def settle_all(items, beat):
     """Bring files to the disk, several at once: a disk takes them together."""
     shares = [items[start::THREADS] for start in range(min(THREADS, len(items)))]
 
@@ -120,24 +139,45 @@ def settle_all(items):
         for item in share:
             item.settle()
 
-    threads = [threading.Thread(target=settle, args=(share,)) for share in shares[1:]]
+    threads = [threading.Thread(target=settle, args=(share,)) for share in shares]
     for thread in threads:
         thread.start()
-    settle(shares[0])
     for thread in threads:
-        thread.join()
+        while thread.is_alive():
+            thread.join(WAIT_S)
+            beat()
 
 
 def linked(path, other):
-    """Give a file a second name, unless something has it."""
+    """Give a file a second name, unless something has it; whether there are hard links here."""
     try:
         os.link(path, other, follow_symlinks=False)
-    except (NotImplementedError, OSError) as error:
-        if os.path.lexists(other):
-            raise Refused("%s is there meanwhile" % os.fsdecode(other)) from error
-        import shutil  # a file system without hard links
+    except FileExistsError as error:
+        raise Refused("%s is there meanwhile" % os.fsdecode(other)) from error
+    except (NotImplementedError, OSError):
+        return False
+    return True
 
-        shutil.copy2(path, other, follow_symlinks=False)
+
+def moved(path, other):
+    """Give a file another name, unless something has it."""
+    try:
+        import ctypes
+
+        if not ctypes.CDLL(None).renameat2(HERE, path, HERE, other, NOREPLACE):
+            return
+    except (ImportError, AttributeError, OSError):
+        pass
+    # The kernel or the file system cannot: we take the name first, so that nobody else does.
+    try:
+        os.close(os.open(other, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError as error:
+        raise Refused("%s is there meanwhile" % os.fsdecode(other)) from error
+    try:
+        os.replace(path, other)
+    except OSError:
+        os.unlink(other)
+        raise
 
 
 def inside(top, path):
@@ -146,14 +186,14 @@ def inside(top, path):
     return real == top or real.startswith(top + b"/")
 
 
-def standing(top, single, item):
+def standing(top, single, item, beat):
     """Return how a file stands here: a word and what belongs to it."""
     if not single and not inside(top, item.path):
         return ("clash", word(b"a link there leads out of the folder"))
     try:
         status = os.lstat(item.path)
     except (FileNotFoundError, NotADirectoryError):
-        return unfinished(item)
+        return unfinished(item, beat)
     if not stat.S_ISREG(status.st_mode):
         return ("clash", word(b"something that is no file is there"))
     if status.st_size != item.size:
@@ -161,7 +201,7 @@ def standing(top, single, item):
     if same_time(status.st_mtime_ns, item.mtime):
         return ("same",)
     with open(item.path, "rb") as file:
-        return ("other", hash_of(file, item.size).hexdigest())
+        return ("other", hash_of(file, item.size, beat).hexdigest())
 
 
 def same_time(one, other):
@@ -171,7 +211,7 @@ def same_time(one, other):
     return one // SECOND == other // SECOND
 
 
-def unfinished(item):
+def unfinished(item, beat):
     if not os.path.lexists(item.part):
         return ("need",)
     try:
@@ -182,6 +222,6 @@ def unfinished(item):
     size = min(os.fstat(item.fd).st_size, item.size) // BLOCK * BLOCK
     with os.fdopen(os.dup(item.fd), "rb") as file:
         file.seek(0)
-        item.sum = hash_of(file, size)
+        item.sum = hash_of(file, size, beat)
     item.at = size
     return ("part", item.at, item.sum.hexdigest())

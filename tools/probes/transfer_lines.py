@@ -3,6 +3,9 @@
 It stands before ``transfer_source.py`` or ``transfer_sink.py`` in the one text that a host's Python
 gets. Python 3.8+, standard library only.
 
+Each side is told ``idle`` now and then while it waits for the other one, and says so itself while
+it works without bytes: it ends by itself when it hears nothing for too long.
+
 A line is words between blanks. A word is a name as bytes; all but plain characters are ``\\0ooo``,
 so a name with blanks, line breaks or bytes that are no UTF-8 is one word, and ``printf %b`` of any
 shell reads it. ``data N`` is followed by N bytes.
@@ -82,16 +85,18 @@ class Input:
             if end >= 0:
                 text = self.held[self.at : end].decode("ascii", "replace")
                 self.at = end + 1
-                return text.split(" ")
+                if text != "idle":
+                    return text.split(" ")
+                continue
             rest = self.held[self.at :]
             if len(rest) > LONGEST:
                 raise Refused("a line is too long")
             self.held, self.at = rest + self.more(), 0
 
     def gone(self):
-        """Whether whoever watches us has let go of this pipe."""
+        """Whether whoever watches us has let go of this pipe; what it says is dropped."""
         try:
-            return bool(select.select([self.fd], [], [], 0)[0]) and not os.read(self.fd, 1)
+            return not os.read(self.fd, PIECE)
         except BlockingIOError:
             return False
 
@@ -107,17 +112,26 @@ class Input:
 
 
 class Output:
-    """Writes to a pipe or a socket; a peer that takes nothing has a limit."""
+    """Writes to a pipe or a socket; a peer that takes nothing has a limit.
 
-    def __init__(self, fd, quiet_s):
-        self.fd, self.quiet_s = fd, quiet_s
+    There is none while whoever ``watches`` us, an ``Input``, says that it still works.
+    """
+
+    def __init__(self, fd, quiet_s, watches=None):
+        self.fd, self.quiet_s, self.watches = fd, quiet_s, watches
         fast(fd)
 
     def write(self, data):
         rest = memoryview(data)
         while rest:
-            if not select.select([], [self.fd], [], self.quiet_s)[1]:
-                raise Cut("nothing was taken for %d s" % self.quiet_s)
+            heard = [self.watches.fd] if self.watches else []
+            said, ready, _ = select.select(heard, [self.fd], [], self.quiet_s)
+            if said and self.watches.gone():
+                raise Cut("whoever watched this is gone")
+            if not ready:
+                if not said:
+                    raise Cut("nothing was taken for %d s" % self.quiet_s)
+                continue
             try:
                 rest = rest[os.write(self.fd, rest) :]
             except BlockingIOError:

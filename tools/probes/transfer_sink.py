@@ -9,7 +9,7 @@ name, and gets its own when all of it is on the disk with the sum that the sourc
 
 import os
 
-from tools.probes.transfer_item import Item, inside, settle_all, standing
+from tools.probes.transfer_item import Item, bits, dress, inside, settle_all, standing
 from tools.probes.transfer_lines import (
     Beat,
     Cut,
@@ -59,9 +59,13 @@ class Sink:
             if link:
                 link.close()
         for path, mtime, mode in reversed(self.dirs):
-            os.chmod(path, mode)
-            os.utime(path, ns=(mtime, mtime))
+            dress(path, mtime, mode)
+            self.idle()
         self.out.say("bye")
+
+    def idle(self):
+        if self.beat.due():
+            self.out.say("idle")
 
     def place(self, text):
         path = name_of(text)
@@ -80,7 +84,7 @@ class Sink:
             if row[0] == "file":
                 self.items[row[1]] = Item(self.top, *row[1:])
             elif row[0] == "dir":
-                self.dirs.append((path, int(row[2]), int(row[3], 8)))
+                self.dirs.append((path, int(row[2]), bits(row[3])))
             elif row[0] == "link":
                 self.links.append((path, name_of(row[2]), row[1]))
 
@@ -89,7 +93,7 @@ class Sink:
         if os.path.isdir(self.top) and not self.single:
             near = self.top
         for item in self.items.values():
-            state = standing(self.top, self.single, item)
+            state = standing(self.top, self.single, item, self.idle)
             self.out.say(state[0], item.text, *state[1:])
         for path, target, text in self.links:
             if os.path.lexists(path) and not (os.path.islink(path) and os.readlink(path) == target):
@@ -108,11 +112,13 @@ class Sink:
                 self.items[row[1]].replaces = True
             elif row[0] == "touch":
                 self.items[row[1]].touch()
+            self.idle()
             row = self.given.line()
         for path, _, _ in self.dirs:
-            os.makedirs(path, exist_ok=True)
             if not inside(self.top, os.path.join(path, b"x")):
                 raise Refused("a link there leads out of the folder")
+            os.makedirs(path, exist_ok=True)
+            self.idle()
         for path, target, _ in self.links:
             self.make_link(path, target)
         if len(row) == 1:
@@ -180,7 +186,7 @@ class Sink:
         """Give the files that are whole their names, when they are on the disk."""
         ready, self.whole, self.weight = self.whole, [], 0
         if ready:
-            settle_all([item for item, _ in ready])
+            settle_all([item for item, _ in ready], self.idle)
         said = []
         for item, digest in ready:
             try:

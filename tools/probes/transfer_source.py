@@ -9,6 +9,7 @@ it is sent from there on, else from its beginning.
 import hashlib
 import os
 import re
+import select
 import stat
 
 from tools.probes.transfer_lines import (
@@ -130,7 +131,13 @@ def send_open(file, row, out, moved):
     """Send from the byte that the other side has it up to; return its sum if it held still."""
     text, start, known, beat = row[0], int(row[1]), row[2], Beat()
     before = os.fstat(file.fileno())
-    found = hash_of(file, start, lambda: beat.due() and out.say("idle"))
+
+    def idle():
+        if beat.due():
+            out.say("idle")
+            moved(0)
+
+    found = hash_of(file, start, idle)
     if start and found.hexdigest() != known:
         file.seek(0)
         start, found = 0, hashlib.sha256()
@@ -169,6 +176,7 @@ def source(given, out, root, tag):
         else:
             raise Refused("it was asked for " + row[0])
     if len(row) == 1:
+        out.watches = given
         give(top, wanted, out, b"", lambda size: None)
     else:
         directly(top, wanted, given, out, row)
@@ -194,10 +202,19 @@ def directly(top, wanted, given, out, row):
     link, key = connect(row[1], int(row[2]), bytes.fromhex(row[3]))
     out.say("linked")
     with link:
-        give(top, wanted, Output(link.fileno(), given.quiet_s), key, moved)
+        give(top, wanted, Output(link.fileno(), given.quiet_s, given), key, moved)
         out.say("bye", "-")
-        link.settimeout(given.quiet_s)
-        link.recv(1)  # the sink closes it when it has read all
+        closed(link, given)
+
+
+def closed(link, given):
+    """Wait until the sink has all on its disk, and closes the link."""
+    while True:
+        said = select.select([link, given.fd], [], [], given.quiet_s)[0]
+        if link in said:
+            return
+        if not said or given.gone():
+            raise Cut("the sink says nothing any more")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ export LC_ALL
 set -f
 tag=$2 root=$3
 block=65536
+nl='
+'
 case $root in /*) ;; *) root=./$root ;; esac
 
 say() { printf '%s\n' "$*"; }
@@ -33,6 +35,37 @@ decode() {
 	esac
 }
 
+# bits MODE: its permission bits, in $mode; what else a mode tells, such as setuid, never travels
+bits() {
+	case $1 in
+	'' | *[!0-7]*) refuse "no mode of a file: $1" ;;
+	????*) mode=${1#"${1%???}"} ;;
+	*) mode=$1 ;;
+	esac
+}
+
+# number WORD: refuses what is none, for some shells work out, and run, what stands in a number
+number() {
+	case $1 in
+	'' | 0?* | *[!0-9]* | ???????????????????*) refuse "no number: $1" ;;
+	esac
+}
+
+# moment MTIME: refuses what is no time in nanoseconds
+moment() {
+	case ${1#-} in '' | *[!0-9]*) refuse "no time of a file: $1" ;; esac
+}
+
+# each FUNCTION ROWS: call it with the words of every row
+each() {
+	IFS=$nl
+	for row in $2; do
+		unset IFS
+		"$1" $row
+	done
+	unset IFS
+}
+
 # plain PATH: whether it stays in its folder
 plain() {
 	case "/$1/" in
@@ -44,7 +77,7 @@ plain() {
 sum_of() {
 	beat=
 	if [ "$(stat -L -c %s "$1")" -gt 268435456 ]; then
-		(while sleep 5 >/dev/null; do say idle; done) &
+		(while sleep 5 >/dev/null 3>&-; do say idle; done) &
 		beat=$!
 	fi
 	if [ $# -gt 1 ]; then

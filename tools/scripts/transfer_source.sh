@@ -15,8 +15,14 @@ entries() {
 		full=$1
 		shift
 		path=${full#"$top"/}
-		case ${path##*/} in *.part-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]*) continue ;; esac
+		case ${path##*/} in
+		?*.part-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f])
+			say part -
+			continue
+			;;
+		esac
 		stamp $clock
+		bits "$mode"
 		encode "$path"
 		case $kind in
 		8???) file_row ;;
@@ -61,7 +67,7 @@ x}
 $(stat -L -c '%s %Y %a %y' "$full")
 END
 		stamp $clock
-		if [ -f "$full" ]; then file_row; else say bad "$here" 'no\0040file'; fi
+		if [ -f "$full" ]; then bits "$mode" && file_row; else say bad "$here" 'no\0040file'; fi
 	fi
 }
 
@@ -82,24 +88,26 @@ stays() {
 
 # give WORD FROM SUM
 give() {
-	decode "$2"
+	number "$2"
+	decode "$1"
 	full=$top/$name
 	[ "$name" = . ] && full=$top
 	before=$(stat -L -c '%s %Y %y %a' "$full" 2>/dev/null)
 	if [ ! -f "$full" ] || [ ! -r "$full" ]; then
-		say fail "$2" 'it\0040cannot\0040be\0040read\0040any\0040more'
+		say fail "$1" 'it\0040cannot\0040be\0040read\0040any\0040more'
 		return
 	fi
 	read -r size seconds _ clock _ mode <<END
 $before
 END
 	stamp $clock
+	bits "$mode"
 	at=0
-	if [ "$3" -gt 0 ]; then
-		sum_of "$full" "$3"
-		[ "$sum" = "$4" ] && at=$3
+	if [ "$2" -gt 0 ]; then
+		sum_of "$full" "$2"
+		[ "$sum" = "$3" ] && at=$2
 	fi
-	say file "$2" "$at" "$size" "$mtime" "$mode"
+	say file "$1" "$at" "$size" "$mtime" "$mode"
 	while [ "$at" -lt "$size" ]; do
 		count=$((size - at))
 		[ "$count" -gt 4194304 ] && count=4194304
@@ -115,8 +123,31 @@ END
 	if [ "$(stat -L -c '%s %Y %y %a' "$full" 2>/dev/null)" = "$before" ]; then
 		say end "$sum" -
 	else
-		say fail "$2" 'it\0040changed\0040while\0040it\0040was\0040read'
+		say fail "$1" 'it\0040changed\0040while\0040it\0040was\0040read'
 	fi
+}
+
+# asked: answers what is asked before the go; what is to be sent is kept
+asked() {
+	while read -r order path from known; do
+		case $order in
+		idle) ;;
+		hash)
+			decode "$path"
+			full=$top/$name
+			[ "$name" = . ] && full=$top
+			sum_of "$full" >&3
+			say sum "$path" "$sum" >&3
+			;;
+		get) say "$path" "$from" "$known" ;;
+		go)
+			[ -z "$path" ] || refuse 'it has no Python, by which alone it could send directly' >&3
+			return
+			;;
+		*) refuse "it was asked for $order" >&3 ;;
+		esac
+	done
+	exit 3
 }
 
 if [ "$1" = list ]; then
@@ -144,24 +175,11 @@ else
 $(stat -c '%f %s %Y %a %y' "$top")
 END
 	stamp $clock
+	bits "$mode"
 	case $kind in 8???) file_row ;; *) say bad . 'no\0040file' ;; esac
 	say listed 1
 fi
-while read -r order path from known; do
-	case $order in
-	hash)
-		decode "$path"
-		full=$top/$name
-		[ "$name" = . ] && full=$top
-		sum_of "$full"
-		say sum "$path" "$sum"
-		;;
-	get) give get "$path" "$from" "$known" ;;
-	go)
-		[ -z "$path" ] || refuse 'it has no Python, by which alone it could send directly'
-		say bye -
-		exit 0
-		;;
-	*) refuse "it was asked for $order" ;;
-	esac
-done
+exec 3>&1
+gets=$(asked) || exit
+each give "$gets"
+say bye -
