@@ -70,7 +70,7 @@ class Remote:
         """See ``ByteStream``; the program's input ends, by which it ends by itself."""
         self.end_input()
         end = time.monotonic() + END_S
-        with contextlib.suppress(*BROKEN):
+        with contextlib.suppress(StreamBroken, *BROKEN):
             while not self._channel.exit_status_ready() and time.monotonic() < end:
                 if self.read(0.02) == b"":
                     self._channel.status_event.wait(0.02)
